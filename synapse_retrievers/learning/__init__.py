@@ -1,0 +1,1 @@
+"""The write path, pure: what is stored and what was used -> what shall be stored."""
