@@ -1,0 +1,113 @@
+"""Energy from past episodes whose query resembles this one."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from synapse_retrievers.params import RecallParams
+from synapse_retrievers.types import Floats, Ints, Postings, Uses
+
+
+@dataclass(frozen=True, slots=True)
+class Similar:
+    """Episodes like the query, best first; `similarity` in (0, 1]."""
+
+    episode: Ints
+    similarity: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Cue:
+    """What the speaking episodes of one namespace give to the nodes they used.
+
+    Attributes:
+        weight: Sum of the similarities of the speaking episodes.
+        speaking: Positions in the `Uses` they were chosen from, best first.
+        similarity: One value a speaking episode.
+        use: Positions of their rows in the `Uses`.
+        energy: What each of these rows gives to its node: sim * min(1, s / 0.4) / sqrt(n).
+    """
+
+    weight: float
+    speaking: Ints
+    similarity: Floats
+    use: Ints
+    energy: Floats
+
+
+def query_terms(words: Iterable[str]) -> dict[str, float]:
+    """Term -> 1 + ln(count), in ascending order of the term."""
+    return {term: 1.0 + math.log(count) for term, count in sorted(Counter(words).items())}
+
+
+def similar(terms: dict[str, float], postings: Postings, params: RecallParams) -> Similar:
+    """The episodes most like the query: at least as many as may speak, ties included.
+
+    Cosine of SMART lnc.ltc (Manning, Raghavan, Schuetze 2008, 6.4.3): the idf stands on the
+    query's side only,
+
+        idf(t) = ln((1 + N) / (1 + df(t))) + 1
+
+    with N and df over the namespace's episodes; a term never seen lengthens the query; from
+    `common_from` episodes on, terms in more than `common_share` of them have idf 0.
+
+    Args:
+        terms: Out of `query_terms`, in the order in which the postings were asked for.
+        postings: What one namespace holds of them.
+        params: How many may speak, from which similarity.
+
+    Returns:
+        Similarities >= `cue_floor`, rounded to 12 digits, best first; empty where none is.
+    """
+    total, frequency = postings.episodes, postings.document_frequency
+    idf = np.log((1.0 + total) / (1.0 + frequency)) + 1.0
+    if total >= params.common_from:
+        idf[frequency > params.common_share * total] = 0.0
+    weights = np.fromiter(terms.values(), float, len(terms)) * idf
+    length = float(np.sqrt(np.sum(weights * weights)))
+    if not len(postings.episode) or length == 0.0:
+        return Similar(np.zeros(0, np.int64), np.zeros(0))
+    episode, row = np.unique(postings.episode, return_inverse=True)
+    shares = weights[postings.term] * postings.weight / length
+    similarity = np.round(np.bincount(row, shares, len(episode)), 12)
+    if len(similarity) > params.cue_episodes:
+        least = np.partition(similarity, -params.cue_episodes)[-params.cue_episodes]
+        is_wanted = similarity >= max(least, params.cue_floor)
+    else:
+        is_wanted = similarity >= params.cue_floor
+    is_wanted &= similarity > 0.0
+    order = np.argsort(-similarity[is_wanted], kind="stable")
+    return Similar(episode[is_wanted][order], np.minimum(similarity[is_wanted][order], 1.0))
+
+
+def cue(found: Similar, uses: Uses, params: RecallParams) -> Cue:
+    """What the `cue_episodes` most similar episodes give; ties: newest first, then query text.
+
+        cue(v) = sum over episodes j of sim_j * min(1, strength_j(v) / 0.4) / sqrt(nodes of j)
+
+    Args:
+        found: Out of `similar`.
+        uses: What these episodes used, in the same order.
+        params: How many speak, and from which strength a use counts whole.
+    """
+    order = sorted(
+        range(len(found.episode)),
+        key=lambda row: (-found.similarity[row], -uses.renewed_at[row], uses.query[row]),
+    )[: params.cue_episodes]
+    speaking = np.array(order, dtype=np.int64)
+    similarity = np.zeros(len(found.episode))
+    similarity[speaking] = found.similarity[speaking]
+    sizes = np.maximum(np.bincount(uses.episode, minlength=len(found.episode)), 1)
+    share = np.minimum(1.0, uses.strength / params.accepted_strength)
+    energy = similarity[uses.episode] * share / np.sqrt(sizes[uses.episode])
+    use = np.flatnonzero(energy > 0.0)
+    return Cue(
+        float(np.sum(found.similarity[speaking])),
+        speaking,
+        found.similarity[speaking],
+        use,
+        energy[use],
+    )
