@@ -9,6 +9,7 @@ SynapseError
 ├── UnknownRunError (LookupError)      a run id that this process does not know
 ├── StoreError                         the store failed
 │   ├── StoreBusyError                 the lock was not had in time
+│   ├── NamespaceClaimedError          the namespace serves another collection or kind of nodes
 │   ├── StoreVersionError              written by a newer release
 │   └── StoreCorruptError              the file is damaged or is no store
 └── MissingExtraError (ImportError)    an optional dependency is not installed
@@ -88,6 +89,19 @@ class StoreBusyError(StoreError):
         super().__init__(
             f"{url} stayed locked for {seconds:g} s and nothing was written: call again, or find "
             "the process that holds it"
+        )
+
+
+class NamespaceClaimedError(StoreError):
+    """The namespace serves another collection, or joins another kind of nodes."""
+
+    def __init__(
+        self, url: str, namespace: str, kept: tuple[str, str], asked: tuple[str, str]
+    ) -> None:
+        super().__init__(
+            f"namespace {namespace!r} of {url} joins nodes by {kept[0]!r} of collection "
+            f"{kept[1]!r}, not by {asked[0]!r} of {asked[1]!r}: give this retriever a namespace= "
+            "of its own"
         )
 
 

@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar, cast
 
 from synapse_retrievers.params import RecallParams
-from synapse_retrievers.recall.displace import Absent, Place, displace
+from synapse_retrievers.recall.displace import Absent, Place, allowed, displace
 from synapse_retrievers.recall.explain import Move, MoveKind, Reached, Trace
 from synapse_retrievers.types import Hit, Namespace, NodeId
+
+_Object = TypeVar("_Object")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,11 @@ class Plan:
     chunks: Mapping[NodeId, NodeId] = field(default_factory=dict)
     params: RecallParams = field(default_factory=RecallParams)
     returned: tuple[NodeId, ...] = ()
+
+    @property
+    def most(self) -> int:
+        """At most how many nodes may come in."""
+        return allowed(len(self.hits), self.params)
 
     def settle(
         self,
@@ -81,6 +89,21 @@ class Recalled:
     places: tuple[Place, ...]
     trace: Trace
     fetched: Mapping[NodeId, object] = field(default_factory=dict)
+
+    def arrange(self, objects: list[_Object]) -> list[_Object]:
+        """The wrapped result's own objects in the new order; the very list if nothing moved.
+
+        Args:
+            objects: What the wrapped retriever returned, one a hit; fetched ones are of their kind.
+        """
+        if all(place.hit == after for after, place in enumerate(self.places)):
+            return objects
+        return [
+            objects[place.hit]
+            if place.hit is not None
+            else cast("_Object", self.fetched[cast("NodeId", place.entered)])
+            for place in self.places
+        ]
 
 
 def cold(
