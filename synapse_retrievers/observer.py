@@ -1,0 +1,132 @@
+"""What a framework reports becomes evidence, and the evidence teaches whose run it was."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Protocol, cast
+
+from synapse_retrievers.events.citations import citations, cited_ids, numbering
+from synapse_retrievers.events.event import Answered, Prompted, ToolTouched
+from synapse_retrievers.events.evidence import Evidence, evidence_of, strength_of
+from synapse_retrievers.events.ledger import Given, Ledger
+from synapse_retrievers.events.run import Run
+from synapse_retrievers.events.touch import touched
+from synapse_retrievers.events.tree import Tree
+from synapse_retrievers.events.usage import usage
+from synapse_retrievers.params import LearningParams
+from synapse_retrievers.types import NodeId, Use
+
+
+class Teacher(Protocol):
+    """Whoever owns a run's memory (`Synapse`)."""
+
+    learning: LearningParams
+
+    def learn(self, run: Run, evidence: Mapping[NodeId, Use]) -> int:
+        """Teach what is new; never raises for a store that fails."""
+        ...
+
+    def disappoint(self, run: Run, nodes: Sequence[NodeId]) -> int:
+        """Weaken what carried these in; never raises for a store that fails."""
+        ...
+
+
+LEDGER = Ledger()
+"""The one ledger of the process: retrievers write into it, listeners match against it."""
+
+TREE = Tree()
+"""Which run of the process belongs to which root call."""
+
+LISTENING: set[str] = set()
+"""Frameworks that are listened to; it outlives a reload of an integration."""
+
+os.register_at_fork(after_in_child=LEDGER.clear)
+
+
+def observe(event: Prompted | Answered | ToolTouched, ledger: Ledger = LEDGER) -> None:
+    """Match one event with the ledger and teach what it proves."""
+    match event:
+        case Prompted():
+            ledger.prompted(event)
+        case Answered():
+            _answered(event, ledger)
+        case ToolTouched():
+            _touched(event, ledger)
+
+
+def _answered(event: Answered, ledger: Ledger) -> None:
+    prompt, given = ledger.answered(event)
+    if not given or not (event.text.strip() or event.quotes):
+        return
+    texts = [one.event.results[place].text for one in given for place in one.places]
+    queries = "\n".join(dict.fromkeys(one.event.query for one in given))
+    scores = usage(event.text, queries, texts)
+    cited = _cited(event, prompt, given, texts)
+    position = 0
+    for one in given:
+        size = len(one.places)
+        _teach(one, scores[position : position + size], cited[position : position + size])
+        position += size
+    for run in dict.fromkeys(one.run for one in given):
+        _disappoint(run, [one for one in given if one.run is run])
+
+
+def _cited(
+    event: Answered, prompt: str, given: Sequence[Given], texts: Sequence[str]
+) -> list[bool]:
+    results = [one.event.results[place] for one in given for place in one.places]
+    numbered = citations(event.text, numbering(prompt, texts))
+    named = cited_ids(event.text, [id_ for one in results for id_ in (one.node, one.chunk) if id_])
+    quotes = [quote for quote in (" ".join(quote.split()) for quote in event.quotes) if quote]
+    return [
+        place in numbered
+        or one.node in named
+        or one.chunk in named
+        or any(quote in " ".join(one.text.split()) for quote in quotes)
+        for place, one in enumerate(results)
+    ]
+
+
+def _teach(one: Given, scores: Sequence[float], cited: Sequence[bool]) -> None:
+    teacher = cast(Teacher, one.run.owner)
+    evidence: dict[NodeId, Use] = {}
+    for place, score, is_cited in zip(one.places, scores, cited, strict=True):
+        result = one.event.results[place]
+        kind: Evidence | None = "cited" if is_cited else evidence_of(score, teacher.learning)
+        if kind is None or result.node is None:
+            continue
+        strength = strength_of(kind, teacher.learning)
+        known = evidence.get(result.node)
+        if known is None or strength > known.strength:
+            evidence[result.node] = Use(strength, result.chunk)
+    if evidence:
+        teacher.learn(one.run, evidence)
+
+
+def _disappoint(run: Run, given: Sequence[Given]) -> None:
+    """A node that we brought in, that was given, and that was not used although others were."""
+    shown = {one.event.results[place].node for one in given for place in one.places}
+    if not run.used:
+        return
+    unused = [
+        node
+        for node in run.carriers
+        if node in shown and node not in run.used and node not in run.penalized
+    ]
+    if unused:
+        cast(Teacher, run.owner).disappoint(run, unused)
+
+
+def _touched(event: ToolTouched, ledger: Ledger) -> None:
+    for run, retrieved in ledger.results_of(event.root_id):
+        sources = {
+            str(place): one.source for place, one in enumerate(retrieved.results) if one.source
+        }
+        teacher = cast(Teacher, run.owner)
+        evidence: dict[NodeId, Use] = {}
+        for place, kind in touched(event.tool, event.inputs, sources).items():
+            result = retrieved.results[int(place)]
+            if result.node is not None:
+                use = Use(strength_of(kind, teacher.learning), result.chunk)
+                evidence.setdefault(result.node, use)
+        if evidence:
+            teacher.learn(run, evidence)

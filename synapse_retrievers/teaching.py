@@ -1,0 +1,135 @@
+"""The write path against a store: one lesson or one disappointment, one transaction."""
+
+import hashlib
+from collections.abc import Collection, Mapping
+
+from synapse_retrievers.learning.lesson import (
+    Lesson,
+    Query,
+    is_repetition,
+    remembered,
+    taught,
+)
+from synapse_retrievers.learning.weaken import weaken, weaken_use
+from synapse_retrievers.params import LearningParams
+from synapse_retrievers.recall.explain import Carrier
+from synapse_retrievers.stores.base import Store
+from synapse_retrievers.types import Changes, Namespace, NodeId, Stored, Use
+
+
+def teach(store: Store, lesson: Lesson, now: float, params: LearningParams) -> int:
+    """Write a lesson: edges, counters and episodes together or not at all.
+
+    Returns:
+        How many pairs were taught; 0 for a repetition.
+
+    Raises:
+        StoreError: Nothing was written.
+    """
+    first = lesson.episodes[0][0].key if lesson.episodes else None
+    with store.batch():
+        others_repeat = all(
+            _repeats(store, lesson.namespace, query, used, now, params)
+            for query, used in lesson.episodes[1:]
+        )
+
+        def rule(stored: Stored) -> Changes:
+            repeats = others_repeat and (
+                bool(lesson.episodes)
+                and is_repetition(stored.episode, lesson.episodes[0][1], now, params)
+            )
+            return taught(stored, lesson, is_repeated=repeats, now=now, params=params)
+
+        nodes = tuple(lesson.used)
+        changes = store.update(lesson.namespace, nodes, rule, query=first, run_key=lesson.run_key)
+        if changes.edges is None and changes.episode is None:
+            return 0
+        for query, used in lesson.episodes[1:]:
+            _remember(store, lesson.namespace, query, used, now, params)
+    return lesson.pairs if changes.edges is not None else 0
+
+
+def run_key(key: str, used: Mapping[NodeId, Use]) -> bytes:
+    """What a run's lesson is known by when it is replayed: 16 bytes of its key and its nodes."""
+    parts = [key, *(f"{node}\0{used[node].strength!r}" for node in sorted(used))]
+    return hashlib.sha256("\1".join(parts).encode()).digest()[:16]
+
+
+def weaken_carrier(  # noqa: PLR0913 - who, what, how much and when
+    store: Store,
+    namespace: Namespace,
+    node: NodeId,
+    carrier: Carrier,
+    penalty: float,
+    now: float,
+    params: LearningParams,
+) -> int:
+    """Take `penalty` from what carried the node in; 1 if it was there to be weakened.
+
+    What was learned in another namespace is left alone: writes go to the active one.
+    """
+    if carrier.namespace != namespace:
+        return 0
+    if carrier.kind == "episode":
+        return weaken_episode(store, namespace, carrier.source, (node,), penalty)
+    taken = []
+
+    def rule(stored: Stored) -> Changes:
+        taken.append(bool(len(stored.edges)) and int(stored.edges["activations"][0]) > 0)
+        return Changes(edges=weaken(stored.edges, penalty, now, namespace, params))
+
+    store.update(namespace, (carrier.source, node), rule)
+    return int(taken[-1])
+
+
+def weaken_episode(
+    store: Store, namespace: Namespace, query: str, nodes: Collection[NodeId], penalty: float
+) -> int:
+    """Take `penalty` from the nodes' entries in the query's episode; how many there were."""
+    found: list[NodeId] = []
+
+    def rule(stored: Stored) -> Changes:
+        episode = stored.episode
+        if episode is None:
+            return Changes()
+        found.extend(node for node in nodes if node in episode.used)
+        for node in found:
+            episode = weaken_use(episode, node, penalty)
+        return Changes(episode=episode) if found else Changes()
+
+    store.update(namespace, (), rule, query=query)
+    return len(found)
+
+
+def _repeats(  # noqa: PLR0913 - one query of a lesson
+    store: Store,
+    namespace: Namespace,
+    query: Query,
+    used: Mapping[NodeId, Use],
+    now: float,
+    params: LearningParams,
+) -> bool:
+    known: list[bool] = []
+
+    def rule(stored: Stored) -> Changes:
+        known.append(is_repetition(stored.episode, used, now, params))
+        return Changes()
+
+    store.update(namespace, (), rule, query=query.key)
+    return known[-1]
+
+
+def _remember(  # noqa: PLR0913 - one query of a lesson
+    store: Store,
+    namespace: Namespace,
+    query: Query,
+    used: Mapping[NodeId, Use],
+    now: float,
+    params: LearningParams,
+) -> None:
+    store.update(
+        namespace,
+        (),
+        lambda stored: remembered(stored, query, used, now, params),
+        query=query.key,
+    )
