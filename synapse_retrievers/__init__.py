@@ -24,7 +24,7 @@ from synapse_retrievers.events.event import Answered, Prompted, Result, Retrieve
 from synapse_retrievers.guard import Guard
 from synapse_retrievers.keeping import Neighbor
 from synapse_retrievers.last_trace import LastTrace
-from synapse_retrievers.observer import LEDGER, LISTENING, TREE, observe
+from synapse_retrievers.observer import LEDGER, LISTENING, TREE, observe, observe_soon
 from synapse_retrievers.params import LearningParams, RecallParams
 from synapse_retrievers.recall.chunk import best_chunk
 from synapse_retrievers.recall.explain import Carrier, Move, Reached, Trace
@@ -86,6 +86,7 @@ __all__ = [
     "Use",
     "best_chunk",
     "observe",
+    "observe_soon",
     "open_store",
     "tokens",
 ]

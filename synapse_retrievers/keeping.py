@@ -5,7 +5,6 @@ import atexit
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Self, TypeVar
 from weakref import WeakSet
 
@@ -21,7 +20,7 @@ from synapse_retrievers.checks import (
 from synapse_retrievers.errors import FeedbackError, NamespaceClaimedError
 from synapse_retrievers.guard import Guard
 from synapse_retrievers.learning.decay import count_at, is_prunable, weight_at
-from synapse_retrievers.observer import LEDGER
+from synapse_retrievers.observer import LEDGER, settle
 from synapse_retrievers.params import DAY, LearningParams
 from synapse_retrievers.stats import Stats
 from synapse_retrievers.stores.base import Store
@@ -206,6 +205,7 @@ class Keeping:
         Raises:
             StoreError: The store still fails; what waits waits on.
         """
+        settle()
         self._writing.drain()
 
     async def aflush(self) -> None:
@@ -214,6 +214,8 @@ class Keeping:
 
     def close(self) -> None:
         """Commit what waits and release the store; a later call opens it again."""
+        settle()
+        LEDGER.release(self)
         self._writing.try_drain()
         if self._store is not None:
             self._store.close()

@@ -12,7 +12,9 @@ from synapse_retrievers.events.run import Run
 from synapse_retrievers.events.touch import touched
 from synapse_retrievers.events.tree import Tree
 from synapse_retrievers.events.usage import usage
+from synapse_retrievers.guard import Guard
 from synapse_retrievers.params import LearningParams
+from synapse_retrievers.soon import Soon
 from synapse_retrievers.types import NodeId, Use
 
 
@@ -36,10 +38,14 @@ LEDGER = Ledger()
 TREE = Tree()
 """Which run of the process belongs to which root call."""
 
+_GUARD = Guard("the observer")
+_SOON = Soon()
+
 LISTENING: set[str] = set()
 """Frameworks that are listened to; it outlives a reload of an integration."""
 
 os.register_at_fork(after_in_child=LEDGER.clear)
+os.register_at_fork(after_in_child=_SOON.forget)
 
 
 def observe(event: Prompted | Answered | ToolTouched, ledger: Ledger = LEDGER) -> None:
@@ -51,6 +57,23 @@ def observe(event: Prompted | Answered | ToolTouched, ledger: Ledger = LEDGER) -
             _answered(event, ledger)
         case ToolTouched():
             _touched(event, ledger)
+
+
+def observe_soon(event: Prompted | Answered | ToolTouched) -> None:
+    """As `observe`, in order, but never on the thread of a running event loop.
+
+    What was handed over is done before the next recall of the process, and before `flush` returns.
+    """
+    if _SOON.is_on_loop():
+        _SOON.submit(lambda: _GUARD.run(lambda: observe(event), None))
+    else:
+        _SOON.settle()
+        observe(event)
+
+
+def settle() -> None:
+    """Wait until everything that was handed over is done."""
+    _SOON.settle()
 
 
 def _answered(event: Answered, ledger: Ledger) -> None:

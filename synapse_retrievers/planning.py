@@ -94,7 +94,7 @@ def plan(
 class _Planning:
     """One recall inside one view of the store; used once."""
 
-    def __init__(  # noqa: PLR0913 - the parts of one recall
+    def __init__(
         self,
         reader: Reader,
         question: Question,

@@ -50,6 +50,7 @@ class Call:
         namespace: Named by the call; None: the memory's own.
         run_id: The retriever's own run; None: the framework names none.
         closed: Why nothing may be displaced in, if so.
+        run_key: Names the run for feedback; None: its root's id.
     """
 
     query: str
@@ -58,6 +59,7 @@ class Call:
     namespace: Namespace | None = None
     run_id: str | None = None
     closed: str | None = None
+    run_key: str | None = None
 
 
 class Seam:
@@ -147,6 +149,8 @@ class Seam:
         declared = ACTIVE.get()
         if declared is not None and declared.run.owner is self.synapse:
             key: str | None = declared.id
+        elif call.run_key is not None:
+            key = str(call.run_key)
         else:
             key = TREE.root_of(call.run_id) if call.run_id is not None else None
         if key is None or active is None:

@@ -23,7 +23,7 @@ from synapse_retrievers.events.run import Run
 from synapse_retrievers.keeping import Keeping, Neighbor
 from synapse_retrievers.learning.lesson import Lesson, Query, strongest
 from synapse_retrievers.learning.terms import term_weights
-from synapse_retrievers.observer import LEDGER
+from synapse_retrievers.observer import LEDGER, settle
 from synapse_retrievers.params import LearningParams, RecallParams
 from synapse_retrievers.planning import Question, plan
 from synapse_retrievers.recall.explain import Carrier, Trace
@@ -160,6 +160,7 @@ class Synapse(Keeping):
             return cold(asked, listed, None, "no namespace")
         if not self.is_on:
             return cold(asked, listed, active, "switched off")
+        settle()
         nodes, now = checked_ids(used), checked_moment(self._clock())
         started = time.monotonic()
         limit = self.recall_params.time_limit
@@ -258,7 +259,7 @@ class Synapse(Keeping):
         use = Use(checked_strength(strength))
         return self._learn_now(run, dict.fromkeys(checked_ids(ids), use))
 
-    def feedback(  # noqa: PLR0913 - the ways to name a run and what to say of it
+    def feedback(
         self,
         run_id: object = None,
         *,
@@ -300,7 +301,7 @@ class Synapse(Keeping):
         )
 
     def neighbors(self, id: NodeId, namespace: Namespace | None = None) -> list[Neighbor]:  # noqa: A002
-        """The nodes one edge away, highest weight first; of the memory's own namespace by default."""
+        """The nodes one edge away, highest weight first; by default in the memory's own namespace."""
         return super().neighbors(id, self._named(namespace))
 
     def mark_gone(
@@ -375,7 +376,13 @@ class Synapse(Keeping):
                     carrier = run.carriers.get(node)
                     if isinstance(carrier, Carrier):
                         count += weaken_carrier(
-                            store, run.namespace, node, carrier, penalty, now, self.learning
+                            store,
+                            run.namespace,
+                            node,
+                            carrier,
+                            penalty,
+                            now=now,
+                            params=self.learning,
                         )
                     else:
                         for key in keys:

@@ -61,6 +61,7 @@ def weaken_carrier(  # noqa: PLR0913 - who, what, how much and when
     node: NodeId,
     carrier: Carrier,
     penalty: float,
+    *,
     now: float,
     params: LearningParams,
 ) -> int:
@@ -101,7 +102,7 @@ def weaken_episode(
     return len(found)
 
 
-def _repeats(  # noqa: PLR0913 - one query of a lesson
+def _repeats(
     store: Store,
     namespace: Namespace,
     query: Query,
@@ -119,7 +120,7 @@ def _repeats(  # noqa: PLR0913 - one query of a lesson
     return known[-1]
 
 
-def _remember(  # noqa: PLR0913 - one query of a lesson
+def _remember(
     store: Store,
     namespace: Namespace,
     query: Query,

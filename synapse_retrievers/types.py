@@ -186,7 +186,7 @@ class Changes:
         edges: Shape of `Stored.edges`; rows with `activations` 0 are not stored.
         counters: Shape of `Stored.counters`.
         episode: Takes the place of the episode with its query; without used nodes it is removed.
-        episode_cap: After the write the namespace's longest-unrenewed episodes above it are removed.
+        episode_cap: Then the namespace's longest-unrenewed episodes above it are removed.
         taught_at: Records the asked run key with this time (Unix seconds).
         forget_keys_before: Run keys recorded before this time are removed.
     """

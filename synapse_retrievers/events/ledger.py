@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from synapse_retrievers.events.event import Answered, Prompted, Retrieved
-from synapse_retrievers.events.needle import found, needles
+from synapse_retrievers.events.needle import Needle, found, needles
 from synapse_retrievers.events.run import Run
 from synapse_retrievers.types import Namespace, NodeId
 
@@ -32,8 +32,15 @@ class _Pending:
 
     event: Retrieved
     run: Run
-    needles: list[tuple[str, ...]]
     claimed_by: str | None = None
+    _needles: list[Needle] | None = None
+
+    @property
+    def needles(self) -> list[Needle]:
+        """By what its texts are recognized; made when the first prompt comes, not in the recall."""
+        if self._needles is None:
+            self._needles = needles([one.text for one in self.event.results])
+        return self._needles
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +118,17 @@ class Ledger:
         # Backwards: of several chunks of a document the best placed one stands for it.
         chunks = {one.node: one.chunk for one in reversed(known) if one.node and one.chunk}
         run.asked(event.query, [one.node for one in known if one.node], event.carriers, chunks)
-        marks = needles([one.text for one in event.results])
         with self._lock:
-            self._pending[event.run_id] = _Pending(event, run, marks)
+            self._pending[event.run_id] = _Pending(event, run)
             _trim(self._pending, RUNNING, lambda one: event.at - one.event.at > TEXT_SECONDS)
         return run
+
+    def release(self, owner: object) -> None:
+        """Forget the texts that wait for a memory which is closed."""
+        with self._lock:
+            closed = [key for key, one in self._pending.items() if one.run.owner is owner]
+            for key in closed:
+                del self._pending[key]
 
     def results_of(self, root_id: str) -> list[tuple[Run, Retrieved]]:
         """The retrievals of a root that are still kept with their texts."""
@@ -125,11 +138,6 @@ class Ledger:
                 for one in self._pending.values()
                 if root_id in (one.event.root_id, one.run.key)
             ]
-
-    def parents(self) -> frozenset[str]:
-        """The runs that are known as retrievers' own."""
-        with self._lock:
-            return frozenset(self._pending)
 
     def prompted(self, event: Prompted) -> None:
         """Note which pending retrievals the prompt holds texts of.
@@ -142,24 +150,25 @@ class Ledger:
                 one for one in self._pending.values() if event.at - one.event.at <= TEXT_SECONDS
             ]
         own = [one for one in pending if event.root_id in (one.event.root_id, one.claimed_by)]
-        given = _given(event.text, own)
-        if not own:
-            given = self._claim(event, [one for one in pending if one.claimed_by is None])
+        if own:
+            given = _given(event.text, own)
+        else:
+            given = self._unclaimed(event, [one for one in pending if one.claimed_by is None])
         if given:
             with self._lock:
+                for one in given:
+                    if (waiting := self._pending.get(one.event.run_id)) is not None:
+                        waiting.claimed_by = event.root_id
                 self._asked[event.run_id] = _Asked(event.text, tuple(given), event.at)
                 _trim(self._asked, RUNNING, lambda one: event.at - one.at > TEXT_SECONDS)
 
-    def _claim(self, event: Prompted, unclaimed: list[_Pending]) -> list[Given]:
+    def _unclaimed(self, event: Prompted, unclaimed: list[_Pending]) -> list[Given]:
         newest = unclaimed[: -_UNCLAIMED - 1 : -1]
         given = _given(event.text, newest)
         if len({(id(one.run.owner), one.run.namespace) for one in given}) > 1:
             with self._lock:
                 self.ambiguous += 1
             return []
-        if given:
-            with self._lock:
-                self._pending[given[0].event.run_id].claimed_by = event.root_id
         return given[:1]
 
     def answered(self, event: Answered) -> tuple[str, tuple[Given, ...]]:

@@ -25,7 +25,9 @@ def energize(
     factors: Floats,
     params: RecallParams,
 ) -> Energies:
-    """e = min(1, sum over the namespaces of factor * e_ns), rounded to 12 digits.
+    """Every node's energy over all namespaces read.
+
+        e = min(1, sum over the namespaces of factor * e_ns)         rounded to 12 digits
 
     The kernels "hub" and "paper" merge the namespaces before they spread: there the spread is
     added once. Kernel "paper" has no bound.

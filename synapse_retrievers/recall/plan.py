@@ -79,8 +79,9 @@ class Recalled:
     """The result of one recall.
 
     Attributes:
-        hits: As many as the wrapped retriever returned; the very list it returned if nothing moved.
-        places: Where each of them comes from: a place in the wrapped result, or a node that entered.
+        hits: As many as the wrapped retriever returned; the very list if nothing moved.
+        places: Where each of them comes from: a place in the wrapped result, or a node that
+            entered.
         trace: What moved and why.
         fetched: Entered node -> what `fetch` gave for it.
     """

@@ -189,7 +189,7 @@ def _send(
 
 
 def _merged(rows: Frontier, factors: Floats) -> Frontier:
-    """One row an edge: W = min(1, sum of factor * w); the namespace that gives most stands for it."""
+    """One row an edge: W = min(1, sum of factor * w); it counts as the namespace's that gives most."""
     order = np.lexsort((-factors[rows.namespace] * rows.weight, rows.neighbor, rows.sender))
     sender, neighbor = rows.sender[order], rows.neighbor[order]
     starts = _starts(sender, neighbor)
