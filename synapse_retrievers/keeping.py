@@ -3,7 +3,7 @@
 import asyncio
 import atexit
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self, TypeVar
 from weakref import WeakSet
@@ -17,7 +17,7 @@ from synapse_retrievers.checks import (
     checked_namespace,
     checked_query,
 )
-from synapse_retrievers.errors import FeedbackError, NamespaceClaimedError
+from synapse_retrievers.errors import FeedbackError, NamespaceClaimedError, StoreError
 from synapse_retrievers.guard import Guard
 from synapse_retrievers.learning.decay import count_at, is_prunable, weight_at
 from synapse_retrievers.observer import LEDGER, settle
@@ -26,7 +26,7 @@ from synapse_retrievers.stats import Stats
 from synapse_retrievers.stores.base import Store
 from synapse_retrievers.stores.url import open_store
 from synapse_retrievers.types import Edge, Episode, Namespace, NodeId, Removed
-from synapse_retrievers.writing import Writing
+from synapse_retrievers.writing import Job, Writing
 
 _Value = TypeVar("_Value")
 
@@ -195,6 +195,18 @@ class Keeping:
             now - _GONE_KEPT,
         )
 
+    def mark_gone(
+        self, ids: Sequence[NodeId], namespace: Namespace, *, is_back: bool = False
+    ) -> None:
+        """Note that the wrapped store does not find these any more, or again."""
+        at = None if is_back else checked_moment(self._clock())
+
+        def job(store: Store) -> int:
+            store.mark_gone(namespace, ids, at)
+            return len(ids)
+
+        self._eventually(job)
+
     def query_key(self, query: str) -> str:
         """What an episode of this query is known by."""
         return query
@@ -219,6 +231,15 @@ class Keeping:
         self._writing.try_drain()
         if self._store is not None:
             self._store.close()
+
+    def _eventually(self, job: Job) -> int:
+        """Run the job now; if the store fails, let it wait."""
+        try:
+            return self._writing.now(job)
+        except StoreError as error:
+            self._guard.note(error)
+            self._writing.later(job)
+            return 0
 
 
 _ALL: "WeakSet[Keeping]" = WeakSet()

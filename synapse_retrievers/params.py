@@ -8,7 +8,6 @@ from synapse_retrievers.errors import ParamError
 
 Kernel = Literal["conditional", "hub", "paper"]
 Fusion = Literal["ranks", "scores"]
-LearnFrom = Literal["use"]
 
 DAY = 86_400.0
 """Seconds in a day."""
@@ -123,7 +122,6 @@ class LearningParams:
     """How use changes what is stored.
 
     Attributes:
-        learn_from: Which evidence teaches. "use": only what was used; being shown teaches nothing.
         gain: What one co-activation of strength 1 adds to an edge's weight, in (0, 1].
         half_life_days: Of an edge that is not yet, or no longer, confirmed, in (0, 3650].
         shared_half_life_days: The same in the namespace `shared`, and its least.
@@ -154,7 +152,6 @@ class LearningParams:
             the same, `explain` cannot quote).
     """
 
-    learn_from: LearnFrom = "use"
     gain: float = 0.30
     half_life_days: float = 30.0
     shared_half_life_days: float = 60.0
@@ -183,7 +180,6 @@ class LearningParams:
     store_queries: bool = True
 
     def __post_init__(self) -> None:
-        _one_of(self, "learn_from", get_args(LearnFrom))
         _real(self, "gain", 0, 1, open_low=True)
         for field in fields(self):
             if field.name.startswith(("half_life", "shared_half", "ephemeral_half")):

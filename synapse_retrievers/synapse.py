@@ -1,208 +1,38 @@
 """The loop: recall what use has taught, and learn from use."""
 
-import hmac
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TypeAlias, TypeVar
 from uuid import uuid4
 
 from synapse_retrievers.active_run import ACTIVE, ActiveRun
 from synapse_retrievers.checks import (
-    checked_hits,
     checked_ids,
     checked_moment,
     checked_namespace,
     checked_query,
     checked_strength,
 )
-from synapse_retrievers.errors import FeedbackError, ParamError, StoreError, UnknownRunError
+from synapse_retrievers.errors import FeedbackError, UnknownRunError
 from synapse_retrievers.events.run import Run
-from synapse_retrievers.keeping import Keeping, Neighbor
+from synapse_retrievers.keeping import Neighbor
 from synapse_retrievers.learning.lesson import Lesson, Query, strongest
 from synapse_retrievers.learning.terms import term_weights
-from synapse_retrievers.observer import LEDGER, settle
-from synapse_retrievers.params import LearningParams, RecallParams
-from synapse_retrievers.planning import Question, plan
-from synapse_retrievers.recall.explain import Carrier, Trace
-from synapse_retrievers.recall.plan import Plan, Recalled, cold
+from synapse_retrievers.observer import LEDGER
+from synapse_retrievers.recall.explain import Carrier
+from synapse_retrievers.recalling import Recalling
 from synapse_retrievers.stores.base import Store
 from synapse_retrievers.teaching import run_key, teach, weaken_carrier, weaken_episode
-from synapse_retrievers.tokens import tokens
-from synapse_retrievers.types import Hit, Namespace, NodeId, Use
+from synapse_retrievers.types import Namespace, NodeId, Use
 from synapse_retrievers.writing import Job
 
-Fetch: TypeAlias = Callable[[Sequence[NodeId]], Mapping[NodeId, object]]
-"""Absent nodes by id -> what was found; a node that is missing cannot come in."""
 
-_Option = TypeVar("_Option")
-
-OFF = "SYNAPSE_RETRIEVERS_DISABLED"
-"""The environment's kill switch: 1, true, yes or on, in any case."""
-
-
-class Synapse(Keeping):
+class Synapse(Recalling):
     """One memory: what was used together, and for which queries.
 
     Safe for threads; one object serves any number of retrievers. Copies are the same object.
     """
-
-    def __init__(  # noqa: PLR0913 - every option of the product
-        self,
-        where: str | os.PathLike[str] | Store | None = None,
-        *,
-        namespace: Namespace | None = "personal",
-        recall: RecallParams | None = None,
-        learning: LearningParams | None = None,
-        clock: Callable[[], float] = time.time,
-        on_event: Callable[[Trace | Lesson], object] | None = None,
-        enabled: bool = True,
-        inject: bool = True,
-        learn: bool = True,
-        must_open: bool = True,
-    ) -> None:
-        """Open a memory.
-
-        Args:
-            where: A path, a URL (`sqlite:///x.db`, `memory:`, `memory:name`) or a store; None:
-                the environment's SYNAPSE_RETRIEVERS_STORE, else `synapse.db` here.
-            namespace: The active one for calls that name none; None: such calls change nothing
-                and teach nothing.
-            recall: How energy is found and what it may change.
-            learning: How use changes what is stored.
-            clock: The present in Unix seconds.
-            on_event: Called with the trace of every recall and with every lesson; what it raises
-                is passed over.
-            enabled: False: nothing is changed and nothing is learned.
-            inject: False: learn and trace, but change no result (shadow mode).
-            learn: False: recall, but learn nothing (frozen).
-            must_open: False: a store that cannot be opened now is a warning; every call tries
-                again.
-
-        Raises:
-            NamespaceError: The namespace is not a single token.
-            ParamError: An option has a wrong type.
-            StoreError: The store cannot be opened.
-        """
-        super().__init__(where, clock)
-        self.namespace = None if namespace is None else checked_namespace(namespace)
-        self.recall_params = _typed("recall", recall or RecallParams(), RecallParams)
-        self.learning = _typed("learning", learning or LearningParams(), LearningParams)
-        self.enabled = _typed("enabled", enabled, bool)
-        self.inject = _typed("inject", inject, bool)
-        self.learns = _typed("learn", learn, bool)
-        self._on_event = on_event
-        self._secret: bytes | None = None
-        if must_open:
-            self.store  # noqa: B018 - opens it
-        else:
-            self.guarded(lambda: self.store, None)
-
-    @property
-    def is_on(self) -> bool:
-        """Whether neither `enabled=False` nor the environment switches everything off."""
-        return self.enabled and os.environ.get(OFF, "").strip().lower() not in {
-            "1",
-            "true",
-            "yes",
-            "on",
-        }
-
-    def recall(
-        self,
-        query: str,
-        hits: Sequence[Hit | NodeId | tuple[NodeId, float] | None],
-        fetch: Fetch | None = None,
-        used: Iterable[NodeId] = (),
-        namespace: Namespace | None = None,
-    ) -> Recalled:
-        """As many hits as were given, in the order that use has taught.
-
-        Args:
-            query: As asked.
-            hits: What the wrapped retriever returned, best first; ids alone and (id, score) pairs
-                are taken too, None for a hit without an id.
-            fetch: Finds absent nodes; without it nothing comes in.
-            used: Nodes that the running run has used already.
-            namespace: Default: the memory's own.
-
-        Returns:
-            Places, hits and the trace; unchanged where nothing is learned, where the store fails
-            and where the time limit passes.
-
-        Raises:
-            NodeIdError: An id is no id.
-            NamespaceError: The namespace is not a single token.
-        """
-        planned = self.plan(query, hits, used=used, namespace=namespace)
-        asked = [node.id for node in planned.wanted]
-        fetched: Mapping[NodeId, object] = {}
-        if asked and fetch is not None:
-            fetched = self.guarded(lambda: dict(fetch(asked)), {})
-        entered = {node: fetched[node] for node in asked if fetched.get(node) is not None}
-        return self.settle(planned, entered)
-
-    def plan(
-        self,
-        query: str,
-        hits: Sequence[Hit | NodeId | tuple[NodeId, float] | None],
-        *,
-        used: Iterable[NodeId] = (),
-        namespace: Namespace | None = None,
-    ) -> Plan:
-        """The first half of `recall`, for callers that fetch by themselves; then `settle`."""
-        listed = checked_hits(hits)
-        asked = checked_query(query)
-        active = self.namespace if namespace is None else checked_namespace(namespace)
-        if active is None:
-            return cold(asked, listed, None, "no namespace")
-        if not self.is_on:
-            return cold(asked, listed, active, "switched off")
-        settle()
-        nodes, now = checked_ids(used), checked_moment(self._clock())
-        started = time.monotonic()
-        limit = self.recall_params.time_limit
-        try:
-            question = Question(asked, self._words(asked), listed, nodes, active, now)
-            planned = plan(
-                self.store,
-                question,
-                self.recall_params,
-                self.learning,
-                lambda: time.monotonic() - started > limit,
-            )
-        except (StoreError, TimeoutError) as error:
-            self._guard.note(error)
-            return cold(asked, listed, active, str(error))
-        if planned.returned:
-            self.mark_gone(planned.returned, active, is_back=True)
-        return planned
-
-    def settle(
-        self,
-        planned: Plan,
-        fetched: Mapping[NodeId, object],
-        *,
-        reason: str | None = None,
-        refused: Mapping[NodeId, str] | None = None,
-    ) -> Recalled:
-        """The second half of `recall`: the places, once it is known what can come in."""
-        recalled = planned.settle(
-            fetched, reason=reason, refused=refused, is_shadow=not self.inject
-        )
-        self._tell(recalled.trace)
-        return recalled
-
-    def explain(
-        self,
-        query: str,
-        hits: Sequence[Hit | NodeId | tuple[NodeId, float] | None] = (),
-        namespace: Namespace | None = None,
-    ) -> Trace:
-        """What is learned about a query: which nodes it reaches, and what carries it there."""
-        return self.plan(query, hits, namespace=namespace).settle().trace
 
     @contextmanager
     def run(
@@ -301,20 +131,8 @@ class Synapse(Keeping):
         )
 
     def neighbors(self, id: NodeId, namespace: Namespace | None = None) -> list[Neighbor]:  # noqa: A002
-        """The nodes one edge away, highest weight first; by default in the memory's own namespace."""
+        """The nodes one edge away, highest weight first; namespace as in `recall`."""
         return super().neighbors(id, self._named(namespace))
-
-    def mark_gone(
-        self, ids: Sequence[NodeId], namespace: Namespace, *, is_back: bool = False
-    ) -> None:
-        """Note that the wrapped store does not find these any more, or again."""
-        at = None if is_back else checked_moment(self._clock())
-
-        def job(store: Store) -> int:
-            store.mark_gone(namespace, ids, at)
-            return len(ids)
-
-        self._eventually(job)
 
     def learn(self, run: Run, evidence: Mapping[NodeId, Use]) -> int:
         """Teach what is new of a run; a store that fails gets it later. For listeners."""
@@ -329,10 +147,6 @@ class Synapse(Keeping):
             run.penalized |= frozenset(fresh)
         penalty = self.learning.unused_penalty
         return self._weaken(run, fresh, penalty, self._eventually) if penalty else 0
-
-    def query_key(self, query: str) -> str:
-        """What an episode of this query is known by: its text, or a keyed hash of it."""
-        return query if self.learning.store_queries else f"hmac:{self._digest(query)}"
 
     def _learn_now(self, run: Run, evidence: Mapping[NodeId, Use]) -> int:
         return self._learn(run, evidence, self._writing.now)
@@ -416,37 +230,8 @@ class Synapse(Keeping):
             run.asked(asked, ())
         return [run]
 
-    def _eventually(self, job: Job) -> int:
-        """Run the job now; if the store fails, let it wait."""
-        try:
-            return self._writing.now(job)
-        except StoreError as error:
-            self._guard.note(error)
-            self._writing.later(job)
-            return 0
-
     def _named(self, namespace: Namespace | None) -> Namespace:
         return checked_namespace(self.namespace if namespace is None else namespace)
 
     def _query(self, query: str) -> Query:
         return Query(self.query_key(query), term_weights(self._words(query)))
-
-    def _words(self, query: str) -> list[str]:
-        found = tokens(query)
-        return found if self.learning.store_queries else [self._digest(word)[:16] for word in found]
-
-    def _digest(self, text: str) -> str:
-        if self._secret is None:
-            self._secret = self.store.secret()
-        return hmac.new(self._secret, text.encode(), "sha256").hexdigest()[:32]
-
-    def _tell(self, happened: Trace | Lesson) -> None:
-        if self._on_event is not None:
-            on_event = self._on_event
-            self.guarded(lambda: on_event(happened), None)
-
-
-def _typed(name: str, value: object, expected: type[_Option]) -> _Option:
-    if not isinstance(value, expected):
-        raise ParamError(name, value, f"of type {expected.__name__}")
-    return value

@@ -2,6 +2,9 @@
 
 import hashlib
 from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+import numpy as np
 
 from synapse_retrievers.learning.lesson import (
     Lesson,
@@ -26,6 +29,8 @@ def teach(store: Store, lesson: Lesson, now: float, params: LearningParams) -> i
     Raises:
         StoreError: Nothing was written.
     """
+    # A query of the run that none of the used nodes belongs to remembers nothing.
+    lesson = replace(lesson, episodes=tuple(one for one in lesson.episodes if one[1]))
     first = lesson.episodes[0][0].key if lesson.episodes else None
     with store.batch():
         others_repeat = all(
@@ -33,12 +38,16 @@ def teach(store: Store, lesson: Lesson, now: float, params: LearningParams) -> i
             for query, used in lesson.episodes[1:]
         )
 
+        pairs: list[int] = []
+
         def rule(stored: Stored) -> Changes:
             repeats = others_repeat and (
                 bool(lesson.episodes)
                 and is_repetition(stored.episode, lesson.episodes[0][1], now, params)
             )
-            return taught(stored, lesson, is_repeated=repeats, now=now, params=params)
+            changes = taught(stored, lesson, is_repeated=repeats, now=now, params=params)
+            pairs.append(_count(stored, changes))
+            return changes
 
         nodes = tuple(lesson.used)
         changes = store.update(lesson.namespace, nodes, rule, query=first, run_key=lesson.run_key)
@@ -46,7 +55,14 @@ def teach(store: Store, lesson: Lesson, now: float, params: LearningParams) -> i
             return 0
         for query, used in lesson.episodes[1:]:
             _remember(store, lesson.namespace, query, used, now, params)
-    return lesson.pairs if changes.edges is not None else 0
+    return pairs[-1]
+
+
+def _count(stored: Stored, changes: Changes) -> int:
+    """How many edges were activated once more."""
+    if changes.edges is None:
+        return 0
+    return int(np.count_nonzero(changes.edges["activations"] != stored.edges["activations"]))
 
 
 def run_key(key: str, used: Mapping[NodeId, Use]) -> bytes:

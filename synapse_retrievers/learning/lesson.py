@@ -8,6 +8,7 @@ import numpy as np
 from synapse_retrievers.learning.reinforce import count_uses, reinforce
 from synapse_retrievers.params import DAY, LearningParams
 from synapse_retrievers.types import (
+    Bools,
     Changes,
     Episode,
     Floats,
@@ -48,12 +49,6 @@ class Lesson:
     episodes: tuple[tuple[Query, Mapping[NodeId, Use]], ...] = ()
     run_key: bytes | None = None
 
-    @property
-    def pairs(self) -> int:
-        """How many pairs it teaches."""
-        new = len(self.new)
-        return new * (len(self.used) - new) + new * (new - 1) // 2
-
 
 def is_repetition(
     episode: Episode | None, used: Mapping[NodeId, Use], now: float, params: LearningParams
@@ -66,7 +61,7 @@ def is_repetition(
         episode is not None
         and bool(used)
         and used.keys() <= episode.used.keys()
-        and abs(now - episode.renewed_at) <= params.repeat_after
+        and _is_fresh(episode.renewed_at, now, params.repeat_after)
     )
 
 
@@ -106,14 +101,14 @@ def taught(
         stored: The nodes of `lesson.used`, the first query's episode, the run key.
         lesson: What was used.
         is_repeated: All of its queries were learned with these nodes a short while ago: only
-            the episodes' time is renewed.
+            the episodes' time is renewed, and pairs are taught that were not together then.
         now: Unix seconds.
         params: The constants.
 
     Returns:
         The changes; empty when the run key was taught before.
     """
-    if lesson.run_key is not None and stored.taught_at is not None:
+    if lesson.run_key is not None and _is_fresh(stored.taught_at, now, KEYS_KEPT):
         return Changes()
     episode = None
     if lesson.episodes:
@@ -125,15 +120,17 @@ def taught(
         taught_at=now if lesson.run_key is not None else None,
         forget_keys_before=now - KEYS_KEPT if lesson.run_key is not None else None,
     )
-    if is_repeated:
-        return written
     strengths = np.array([lesson.used[node].strength for node in stored.nodes])
     is_new = np.array([node in lesson.new for node in stored.nodes], dtype=bool)
+    pairs = _pair_strengths(stored, strengths, is_new)
+    if is_repeated:
+        is_new[:] = False
+        pairs = np.where(_was_just_taught(stored, now, params), 0.0, pairs)
     return replace(
         written,
         edges=reinforce(
             stored.edges,
-            _pair_strengths(stored, strengths, is_new),
+            pairs,
             max(2, len(stored.nodes)),
             now,
             lesson.namespace,
@@ -159,7 +156,16 @@ def strongest(used: Mapping[NodeId, Use], most: int, known: frozenset[NodeId]) -
     return {node: used[node] for node in sorted(order[:most])}
 
 
-def _pair_strengths(stored: Stored, strengths: Floats, is_new: np.ndarray) -> Floats:
+def _is_fresh(moment: float | None, now: float, seconds: float) -> bool:
+    return moment is not None and abs(now - moment) <= seconds
+
+
+def _was_just_taught(stored: Stored, now: float, params: LearningParams) -> Bools:
+    is_fresh = np.abs(now - stored.edges["activated_at"]) <= params.repeat_after
+    return np.asarray((stored.edges["activations"] > 0) & is_fresh)
+
+
+def _pair_strengths(stored: Stored, strengths: Floats, is_new: Bools) -> Floats:
     """The smaller of the two strengths where at least one node is new, else 0."""
     first, second = stored.pairs[:, 0], stored.pairs[:, 1]
     weaker = np.minimum(strengths[first], strengths[second]) if len(strengths) else np.zeros(0)

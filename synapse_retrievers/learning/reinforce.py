@@ -7,7 +7,7 @@ from synapse_retrievers.params import LearningParams
 from synapse_retrievers.types import EdgeStates, Floats, Namespace, NodeStates
 
 
-def reinforce(  # noqa: PLR0913 - the six quantities of the formula
+def reinforce(
     edges: EdgeStates,
     strength: Floats,
     run_size: int,

@@ -1,3 +1,4 @@
+# ruff: noqa: ARG002, D102 - LangChain's own signatures and texts
 """What LangChain reports, told to the core; one listener hears every run of the process."""
 
 import time

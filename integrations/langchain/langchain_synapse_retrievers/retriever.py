@@ -137,14 +137,20 @@ class SynapseRetriever(BaseRetriever):
         return trace
 
     def invoke(
-        self, input: str, config: RunnableConfig | None = None, **kwargs: Any
+        self,
+        input: str,  # noqa: A002 - LangChain's name
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
     ) -> list[Document]:
         """As of any retriever; `config["configurable"]["synapse_namespace"]` names the memory."""
         with _named(config):
             return super().invoke(input, config, **kwargs)
 
     async def ainvoke(
-        self, input: str, config: RunnableConfig | None = None, **kwargs: Any
+        self,
+        input: str,  # noqa: A002 - LangChain's name
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
     ) -> list[Document]:
         """As of any retriever; `config["configurable"]["synapse_namespace"]` names the memory."""
         with _named(config):
