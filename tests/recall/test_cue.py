@@ -1,0 +1,215 @@
+"""Energy from past episodes: lnc.ltc by brute force, ties, common terms, who speaks."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synapse_retrievers.params import RecallParams
+from synapse_retrievers.recall.cue import cue, query_terms, similar
+from synapse_retrievers.stores.memory import MemoryStore
+from synapse_retrievers.types import Changes, Episode, Use
+
+PERSONAL = "personal"
+
+
+def vector(words):
+    return {word: 1.0 + math.log(n) for word, n in Counter(words).items()}
+
+
+def length(weights):
+    return math.sqrt(sum(weight * weight for weight in weights.values()))
+
+
+def cosine(query, text, texts, params):
+    """SMART lnc.ltc of two lists of words, with N and df over `texts`."""
+    asked = {}
+    for word, weight in vector(query).items():
+        df = sum(word in other for other in texts)
+        is_common = len(texts) >= params.common_from and df > params.common_share * len(texts)
+        asked[word] = 0.0 if is_common else weight * (math.log((1 + len(texts)) / (1 + df)) + 1)
+    known = vector(text)
+    if length(asked) == 0 or length(known) == 0:
+        return 0.0
+    shared = sum(weight * known.get(word, 0.0) for word, weight in asked.items())
+    return shared / (length(asked) * length(known))
+
+
+def by_hand(query, episodes, params):
+    """(W, node -> cue) of episodes (query text, words, node -> strength, renewed_at)."""
+    texts = [words for _, words, _, _ in episodes]
+    ranked = []
+    for text, words, used, at in episodes:
+        sim = round(cosine(query, words, texts, params), 12)
+        if sim >= params.cue_floor and sim > 0:
+            ranked.append((-sim, -at, text, used))
+    speaking = sorted(ranked, key=lambda row: row[:3])[: params.cue_episodes]
+    energy = Counter()
+    for sim, _, _, used in speaking:
+        for node, strength in used.items():
+            share = min(1.0, strength / params.accepted_strength)
+            energy[node] += -sim * share / math.sqrt(len(used))
+    return sum(-sim for sim, *_ in speaking), dict(energy)
+
+
+def stored(episodes):
+    store = MemoryStore()
+    for text, words, used, at in episodes:
+        weights = vector(words)
+        terms = {word: weight / length(weights) for word, weight in weights.items()}
+        uses = {node: Use(strength) for node, strength in used.items()}
+        kept = Episode(PERSONAL, text, terms, uses, at)
+
+        def rule(before, kept=kept):
+            counters = before.counters.copy()
+            counters["used"] = 1.0
+            return Changes(counters=counters, episode=kept)
+
+        store.update(PERSONAL, list(used), rule, query=text)
+    return store
+
+
+def told(query, episodes, params=None):
+    """(W, node -> cue, queries that speak) as the code sees it."""
+    params = params or RecallParams()
+    terms = query_terms(query)
+    with stored(episodes).reading([PERSONAL]) as reader:
+        (postings,) = reader.postings(tuple(terms))
+        found = similar(terms, postings, params)
+        uses = reader.uses(found.episode)
+        spoken = cue(found, uses, params)
+        names = reader.ids(uses.node)
+    energy = Counter()
+    for row, gain in zip(spoken.use.tolist(), spoken.energy.tolist(), strict=True):
+        energy[names[row]] += gain
+    speaks = [uses.query[place] for place in spoken.speaking.tolist()]
+    return spoken.weight, dict(energy), speaks
+
+
+def test_the_worked_example():
+    episodes = [
+        ("rotate keys", ["rotate", "keys"], {"a": 1.0, "b": 0.2}, 1.0),
+        ("load keys", ["load", "keys"], {"a": 0.6}, 2.0),
+        ("log in", ["log", "in"], {"c": 1.0}, 3.0),
+    ]
+    # idf: rotate ln(4/2)+1, keys ln(4/3)+1, now (never seen) ln(4/1)+1
+    rotate, keys, now = math.log(2) + 1, math.log(4 / 3) + 1, math.log(4) + 1
+    norm = math.sqrt(rotate**2 + keys**2 + now**2)
+    first, second = (rotate + keys) / (norm * math.sqrt(2)), keys / (norm * math.sqrt(2))
+    weight, energy, speaks = told(["rotate", "keys", "now"], episodes)
+    assert speaks == ["rotate keys", "load keys"]
+    assert weight == pytest.approx(first + second)
+    assert energy["a"] == pytest.approx(first / math.sqrt(2) + second)
+    assert energy["b"] == pytest.approx(first * 0.5 / math.sqrt(2))
+    assert "c" not in energy
+
+
+def test_the_same_words_are_similar_by_one_where_no_idf_tells_them_apart():
+    weight, energy, _ = told(["a", "b"], [("a b", ["a", "b"], {"x": 1.0}, 0.0)])
+    assert (weight, energy["x"]) == (pytest.approx(1.0), pytest.approx(1.0))
+
+
+def test_a_word_never_seen_lengthens_the_query():
+    episodes = [("a", ["a"], {"x": 1.0}, 0.0)]
+    seen, unseen = math.log(2 / 2) + 1, math.log(2 / 1) + 1
+    weight, _, _ = told(["a", "never"], episodes)
+    assert weight == pytest.approx(seen / math.hypot(seen, unseen))
+
+
+def test_repeated_words_count_by_their_logarithm_on_both_sides():
+    episodes = [("a a b", ["a", "a", "b"], {"x": 1.0}, 0.0)]
+    twice = 1 + math.log(2)
+    expected = (twice * twice + 1) / (math.hypot(twice, 1) ** 2)
+    assert told(["a", "b", "a"], episodes)[0] == pytest.approx(expected)
+    assert told(["a", "b"], episodes)[0] < 1.0
+
+
+def crowd(count, common):
+    """`count` episodes; the first `common` of them hold the word "the"."""
+    return [
+        (f"q{n:03}", [f"w{n}", "the"] if n < common else [f"w{n}"], {f"n{n}": 1.0}, float(n))
+        for n in range(count)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("count", "common", "speaks"),
+    [(49, 49, True), (50, 10, True), (50, 11, False), (55, 11, True), (55, 12, False)],
+)
+def test_from_fifty_episodes_on_terms_in_more_than_a_fifth_of_them_say_nothing(
+    count, common, speaks
+):
+    weight, _, _ = told(["the"], crowd(count, common))
+    assert (weight > 0) is speaks
+
+
+def test_a_common_term_does_not_lengthen_the_query():
+    assert told(["the", "w3"], crowd(60, 60))[0] == pytest.approx(1 / math.hypot(1, 1))
+
+
+def test_of_equally_similar_episodes_the_newest_speak():
+    episodes = [(f"q{n:02}", ["same"], {f"n{n}": 1.0}, float(n % 25)) for n in range(25)]
+    _, _, speaks = told(["same"], episodes, RecallParams(cue_episodes=20))
+    assert speaks == [f"q{n:02}" for n in range(24, 4, -1)]
+
+
+def test_of_equally_new_ones_those_whose_query_comes_first():
+    names = ["m", "b", "z", "a", "c"]
+    episodes = [(name, ["same"], {name: 1.0}, 7.0) for name in names]
+    _, _, speaks = told(["same"], episodes, RecallParams(cue_episodes=3))
+    assert speaks == ["a", "b", "c"]
+
+
+def test_below_the_floor_nothing_speaks():
+    episodes = [("q", ["a", *(f"w{n}" for n in range(500))], {"x": 1.0}, 0.0)]
+    assert 0 < cosine(["a"], episodes[0][1], [episodes[0][1]], RecallParams()) < 0.05
+    assert told(["a"], episodes) == (0.0, {}, [])
+
+
+def test_accepted_evidence_counts_whole_and_what_feedback_took_below_counts_less():
+    for strength, share in ((2.0, 1.0), (1.0, 1.0), (0.4, 1.0), (0.2, 0.5), (0.1, 0.25)):
+        _, energy, _ = told(["a"], [("a", ["a"], {"x": strength}, 0.0)])
+        assert energy["x"] == pytest.approx(share)
+
+
+def test_episodes_do_not_age():
+    young = told(["a"], [("a", ["a"], {"x": 1.0}, 1e9)])
+    assert young == told(["a"], [("a", ["a"], {"x": 1.0}, 0.0)])
+
+
+words = st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=6)
+episodes = st.lists(
+    st.tuples(
+        st.integers(0, 30).map(lambda n: f"q{n:02}"),
+        words,
+        st.dictionaries(st.sampled_from("uvwxyz"), st.floats(0.01, 2), min_size=1, max_size=4),
+        st.integers(0, 4).map(float),
+    ),
+    max_size=30,
+    unique_by=lambda row: row[0],
+)
+
+
+@given(words, episodes, st.sampled_from([1, 3, 20]), st.sampled_from([1, 5, 50]), st.randoms())
+def test_the_cue_is_as_by_brute_force_in_any_order_of_learning(
+    query, rows, count, common_from, random
+):
+    params = RecallParams(cue_episodes=count, common_from=common_from)
+    weight, energy = by_hand(query, rows, params)
+    random.shuffle(rows)
+    found_weight, found, speaks = told(query, rows, params)
+    assert len(speaks) <= count
+    assert found_weight == pytest.approx(weight, abs=1e-9)
+    assert found == pytest.approx(energy, abs=1e-9)
+
+
+@given(words, episodes)
+def test_similarity_lies_in_zero_to_one(query, rows):
+    terms = query_terms(query)
+    with stored(rows).reading([PERSONAL]) as reader:
+        found = similar(terms, reader.postings(tuple(terms))[0], RecallParams())
+    assert np.all((found.similarity > 0) & (found.similarity <= 1))
+    assert np.all(np.diff(found.similarity) <= 0)
