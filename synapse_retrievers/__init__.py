@@ -23,7 +23,7 @@ from synapse_retrievers.errors import (
 from synapse_retrievers.events.event import Answered, Prompted, Result, Retrieved, ToolTouched
 from synapse_retrievers.guard import Guard
 from synapse_retrievers.keeping import Neighbor
-from synapse_retrievers.last_trace import LastTrace
+from synapse_retrievers.last_trace import LastTrace, mark_context
 from synapse_retrievers.observer import LEDGER, LISTENING, TREE, observe, observe_soon
 from synapse_retrievers.params import LearningParams, RecallParams
 from synapse_retrievers.recall.chunk import best_chunk
@@ -39,9 +39,6 @@ from synapse_retrievers.types import Edge, Episode, Hit, Namespace, NodeId, Remo
 __version__ = "0.1.0"
 
 __all__ = [
-    "LEDGER",
-    "LISTENING",
-    "TREE",
     "ActiveRun",
     "Answered",
     "Call",
@@ -52,6 +49,8 @@ __all__ = [
     "Found",
     "Guard",
     "Hit",
+    "LEDGER",
+    "LISTENING",
     "LastTrace",
     "LearningParams",
     "MissingExtraError",
@@ -79,12 +78,14 @@ __all__ = [
     "StoreVersionError",
     "Synapse",
     "SynapseError",
+    "TREE",
     "TimeLimitError",
     "ToolTouched",
     "Trace",
     "UnknownRunError",
     "Use",
     "best_chunk",
+    "mark_context",
     "observe",
     "observe_soon",
     "open_store",

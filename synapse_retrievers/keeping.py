@@ -81,6 +81,15 @@ class Keeping:
                 self._store = open_store(self._where)
         return self._store
 
+    def open(self) -> None:
+        """Open the store, if it is not open, and look at it.
+
+        Raises:
+            StoreError: It cannot be opened.
+        """
+        with self.store.reading(()):
+            pass
+
     def guarded(self, action: Callable[[], _Value], otherwise: _Value) -> _Value:
         """What `action` gives; where it fails: `otherwise`, one warning and a count."""
         return self._guard.run(action, otherwise)

@@ -27,8 +27,9 @@ _CELL: ContextVar[_Cell | None] = ContextVar("synapse_last_trace", default=None)
 class LastTrace:
     """One retriever's last trace.
 
-    A context sees its own last recall; then one that it started itself (a chain runs its steps in
-    copies of the caller's context); only a context without either sees the newest of all.
+    A context sees its own last recall, or one that it started itself: a chain runs its steps in
+    copies of the caller's context, which `mark_context` makes known. A context that was in neither
+    sees the newest of all.
     """
 
     def __init__(self) -> None:
@@ -37,13 +38,7 @@ class LastTrace:
     def set(self, trace: Trace) -> None:
         """Note the trace for this context and the ones it was started from."""
         self._newest = trace
-        cell, owner = _CELL.get(), _owner()
-        if cell is None or cell.owner != owner:
-            # A task that starts its successor, for ever, must not grow a chain for ever.
-            parent = cell if cell is not None and cell.depth < _DEEPEST else None
-            cell = _Cell(owner, parent, parent.depth + 1 if parent is not None else 0)
-            _CELL.set(cell)
-        told: _Cell | None = cell
+        told: _Cell | None = mark_context()
         while told is not None:
             told.traces[self] = trace
             told = told.parent
@@ -53,6 +48,17 @@ class LastTrace:
         cell = _CELL.get()
         own = cell.traces.get(self) if cell is not None else None
         return own if own is not None else self._newest
+
+
+def mark_context() -> _Cell:
+    """Make this thread or task known to the contexts that it starts from now on."""
+    cell, owner = _CELL.get(), _owner()
+    if cell is None or cell.owner != owner:
+        # A task that starts its successor, for ever, must not grow a chain for ever.
+        parent = cell if cell is not None and cell.depth < _DEEPEST else None
+        cell = _Cell(owner, parent, parent.depth + 1 if parent is not None else 0)
+        _CELL.set(cell)
+    return cell
 
 
 def _owner() -> tuple[int, int]:

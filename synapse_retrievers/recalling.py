@@ -87,9 +87,9 @@ class Recalling(Keeping):
         self._monotonic = monotonic
         self._secret: bytes | None = None
         if must_open:
-            self.store  # noqa: B018 - opens it
+            self.open()
         else:
-            self.guarded(lambda: self.store, None)
+            self.guarded(self.open, None)
 
     @property
     def is_on(self) -> bool:

@@ -12,7 +12,16 @@ from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.tracers.context import register_configure_hook
 
-from synapse_retrievers import LEDGER, LISTENING, TREE, Answered, Guard, Prompted, observe
+from synapse_retrievers import (
+    LEDGER,
+    LISTENING,
+    TREE,
+    Answered,
+    Guard,
+    Prompted,
+    mark_context,
+    observe,
+)
 
 _GUARD = Guard("the LangChain listener")
 
@@ -113,10 +122,34 @@ class SynapseListener(BaseCallbackHandler):
         _guarded(lambda: _answered(str(run_id), response))
 
 
+class _Caller(BaseCallbackHandler):
+    """Makes the caller of a chain known, so that it sees the last trace of what it called."""
+
+    # In the caller's own context: on the async path other handlers run in another thread's.
+    run_inline = True
+    ignore_llm = ignore_chat_model = ignore_retriever = ignore_agent = True
+    ignore_retry = ignore_custom_event = True
+
+    def on_chain_start(
+        self,
+        serialized: Any,
+        inputs: Any,
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        **_: Any,
+    ) -> None:
+        if parent_run_id is None:
+            _guarded(mark_context)
+
+
 LISTENER = SynapseListener()
 
 # default=, not set(): a value that is set is invisible to plain threads.
 _HOOK: ContextVar[SynapseListener | None] = ContextVar("synapse_listener", default=LISTENER)
+
+
+_CALLER: ContextVar[_Caller | None] = ContextVar("synapse_caller", default=_Caller())  # noqa: B039 - it holds nothing
 
 
 def listen() -> None:
@@ -124,6 +157,7 @@ def listen() -> None:
     if "langchain" not in LISTENING:
         LISTENING.add("langchain")
         register_configure_hook(_HOOK, inheritable=True, handle_class=SynapseListener)
+        register_configure_hook(_CALLER, inheritable=False, handle_class=_Caller)
 
 
 def _guarded(action: Callable[[], object]) -> None:

@@ -139,7 +139,9 @@ class SynapseRetriever(BaseRetriever):
     def _recall(self, query_bundle: QueryBundle, hits: list[NodeWithScore]) -> Recalled | None:
         def recall() -> Recalled | None:
             where = shelf_of(self._base, self._index, self._fetch)
-            return self._seam.recall(*_call(query_bundle.query_str, hits, self._nodes, where, _own_run()))
+            return self._seam.recall(
+                *_call(query_bundle.query_str, hits, self._nodes, where, _own_run())
+            )
 
         return self.synapse.guarded(recall, None) if query_bundle.query_str else None
 
