@@ -89,8 +89,8 @@ class Shelf(Protocol):
         """The documents of these ids that the restrictions let through, in any order."""
         ...
 
-    def of_source(self, key: str, source: str) -> list[Document]:
-        """Some documents whose metadata `key` is `source`; empty: none, or it cannot tell."""
+    def of_sources(self, key: str, sources: Sequence[str]) -> list[Document]:
+        """Some documents whose metadata `key` is one of these; empty: none, or it cannot tell."""
         ...
 
 
@@ -111,10 +111,13 @@ class ChromaShelf:
         allowed = ids if self.ids is None else [one for one in ids if one in set(self.ids)]
         return self._get(self.where, ids=list(dict.fromkeys(allowed))) if allowed else []
 
-    def of_source(self, key: str, source: str) -> list[Document]:
-        match = {key: source}
+    def of_sources(self, key: str, sources: Sequence[str]) -> list[Document]:
+        match = {key: {"$in": list(sources)}}
         where = match if self.where is None else {"$and": [dict(self.where), match]}
-        found = self._get(where, limit=_CHUNKS_READ)
+        most = _CHUNKS_READ * len(sources)
+        found = self._get(where, limit=most)
+        if len(found) == most and len(sources) > 1:  # one long document may have crowded out others
+            return [chunk for source in sources for chunk in self.of_sources(key, [source])]
         return [one for one in found if self.ids is None or one.id in set(self.ids)]
 
     def _get(self, where: Mapping[str, Any] | None, **how: Any) -> list[Document]:
@@ -147,7 +150,7 @@ class IdShelf:
         found = self.vectorstore.get_by_ids(list(dict.fromkeys(ids))) if ids else []
         return [one for one in found if self.accepts is None or self.accepts(one)]
 
-    def of_source(self, key: str, source: str) -> list[Document]:  # noqa: ARG002 - it cannot tell
+    def of_sources(self, key: str, sources: Sequence[str]) -> list[Document]:  # noqa: ARG002
         return []
 
 
@@ -162,7 +165,7 @@ class OwnShelf:
         found = self.fetch(ids)
         return [found[one] for one in ids if isinstance(found.get(one), Document)]
 
-    def of_source(self, key: str, source: str) -> list[Document]:  # noqa: ARG002 - it cannot tell
+    def of_sources(self, key: str, sources: Sequence[str]) -> list[Document]:  # noqa: ARG002
         return []
 
 
@@ -228,18 +231,25 @@ def _find_by_id(plan: Plan, where: Shelf, nodes: Nodes) -> Found:
 def _find_by_source(plan: Plan, where: Shelf, nodes: Nodes, present: set[NodeId | None]) -> Found:
     chunks = [chunk for node in plan.wanted if (chunk := plan.chunks.get(node.id))]
     by_id = {nodes.id_of(one): one for one in where.by_ids(chunks)}
+    known = {
+        node.id: best
+        for node in plan.wanted
+        if (best := by_id.get(plan.chunks.get(node.id, ""))) and nodes.node_of(best) == node.id
+    }
     found: dict[NodeId, Document] = {}
     missing: list[NodeId] = []
-    for node in plan.wanted:
-        if len(found) == plan.most:
-            break
-        best = by_id.get(plan.chunks.get(node.id, ""))
-        if best is None or nodes.node_of(best) != node.id:
-            best = _best_of_source(plan.trace.query, node.id, where, nodes)
-        if best is None or nodes.id_of(best) in present:
-            missing.append(node.id)
-        else:
-            found[node.id] = best
+    wanted = [node.id for node in plan.wanted]
+    while wanted and len(found) < plan.most:
+        turn, wanted = wanted[: plan.most - len(found)], wanted[plan.most - len(found) :]
+        known |= _best_of_sources(
+            plan.trace.query, [node for node in turn if node not in known], where, nodes
+        )
+        for node in turn:
+            best = known.get(node)
+            if best is None or nodes.id_of(best) in present:
+                missing.append(node)
+            else:
+                found[node] = best
     why = "not there, or kept out by the call's filter" if where.is_restricted else "not there"
     can_tell = nodes.metadata_key is not None and isinstance(where, ChromaShelf)
     return Found(
@@ -250,13 +260,21 @@ def _find_by_source(plan: Plan, where: Shelf, nodes: Nodes, present: set[NodeId 
     )
 
 
-def _best_of_source(query: str, source: NodeId, where: Shelf, nodes: Nodes) -> Document | None:
-    if nodes.metadata_key is None:
-        return None
-    chunks = where.of_source(nodes.metadata_key, source)
-    if not chunks:
-        return None
-    return chunks[best_chunk(tokens(query), [tokens(one.page_content) for one in chunks])]
+def _best_of_sources(
+    query: str, sources: Sequence[NodeId], where: Shelf, nodes: Nodes
+) -> dict[NodeId, Document]:
+    """Source -> the chunk of it that shares most with the query."""
+    if nodes.metadata_key is None or not sources:
+        return {}
+    chunks: dict[NodeId, list[Document]] = {}
+    for one in where.of_sources(nodes.metadata_key, sources):
+        if (node := nodes.node_of(one)) is not None:
+            chunks.setdefault(node, []).append(one)
+    asked = tokens(query)
+    return {
+        source: found[best_chunk(asked, [tokens(one.page_content) for one in found])]
+        for source, found in chunks.items()
+    }
 
 
 def _id_shelf(vectorstore: VectorStore, given: Mapping[str, Any]) -> Shelf | str:
