@@ -1,0 +1,1 @@
+"""Does learning from use help? History -> runs -> before and after, with intervals."""
