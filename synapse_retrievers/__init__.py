@@ -39,6 +39,9 @@ from synapse_retrievers.types import Edge, Episode, Hit, Namespace, NodeId, Remo
 __version__ = "0.1.0"
 
 __all__ = [
+    "LEDGER",
+    "LISTENING",
+    "TREE",
     "ActiveRun",
     "Answered",
     "Call",
@@ -49,8 +52,6 @@ __all__ = [
     "Found",
     "Guard",
     "Hit",
-    "LEDGER",
-    "LISTENING",
     "LastTrace",
     "LearningParams",
     "MissingExtraError",
@@ -78,7 +79,6 @@ __all__ = [
     "StoreVersionError",
     "Synapse",
     "SynapseError",
-    "TREE",
     "TimeLimitError",
     "ToolTouched",
     "Trace",

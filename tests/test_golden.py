@@ -12,7 +12,7 @@ from synapse_retrievers.learning.half_life import half_life
 from synapse_retrievers.params import DAY
 from synapse_retrievers.stores.memory import MemoryStore
 from synapse_retrievers.stores.sqlite import SQLiteStore
-from synapse_retrievers.types import EDGE_STATE, Changes
+from synapse_retrievers.types import Changes
 
 GOLDEN = Path(__file__).parent / "golden"
 NOW = 1_700_000_000.0

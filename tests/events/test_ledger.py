@@ -20,9 +20,9 @@ def text(node):
     return f"the full text of node {node} that an answer may be made from"
 
 
-def retrieved(run_id, nodes, root_id=None, *, at=0.0, owner=OWNER, space="personal", query="q"):
+def retrieved(run_id, nodes, root_id=None, *, owner=OWNER, space="personal", query="q"):
     results = tuple(Result(node, text(node)) for node in nodes)
-    return Retrieved(run_id, root_id or run_id, owner, space, query, results, {}, at)
+    return Retrieved(run_id, root_id or run_id, owner, space, query, results)
 
 
 def prompted(run_id, nodes, root_id=None, *, at=0.0):

@@ -55,9 +55,12 @@ def test_the_chunk_by_which_a_document_came_stands_for_its_use():
 nodes = st.lists(st.sampled_from("abcde"), max_size=4)
 
 
-@given(st.dictionaries(st.sampled_from("xyz"), nodes, min_size=1), st.sets(st.sampled_from("abcde")))
+asked = st.dictionaries(st.sampled_from("xyz"), nodes, min_size=1)
+
+
+@given(asked, st.sets(st.sampled_from("abcde")))
 def test_every_used_node_is_credited_to_somebody(queries, used):
     found = run(**queries)
-    credits = found.credits(uses(sorted(used)))
-    assert {node for one in credits.values() for node in one} == used
-    assert list(credits) == list(queries)
+    credited_to = found.credits(uses(sorted(used)))
+    assert {node for one in credited_to.values() for node in one} == used
+    assert list(credited_to) == list(queries)

@@ -1,6 +1,7 @@
 """Weights and counts at a moment: pure functions of the clock."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -73,7 +74,7 @@ def test_ephemeral_has_no_floor_and_halves_every_day():
 @given(st.integers(1, 60), st.floats(0, 1), st.lists(st.floats(0, 4_000), min_size=2))
 def test_a_weight_never_rises_while_time_passes(n, stored, days):
     weights = [weight(day * DAY, n=n, weight=stored) for day in sorted(days)]
-    assert all(later <= earlier + 1e-12 for earlier, later in zip(weights, weights[1:], strict=False))
+    assert all(later <= earlier + 1e-12 for earlier, later in pairwise(weights))
 
 
 @given(st.floats(0, 1e6), moments, moments)

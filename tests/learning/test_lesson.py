@@ -119,9 +119,7 @@ def test_a_pair_that_was_never_taught_is_no_repetition_though_each_query_was_lea
     other = Query("other", {"other": 1.0})
     teach(store, lesson(uses(a=1.0), episodes=[(Q, uses(a=1.0))]), 0.0, DEFAULT)
     teach(store, lesson(uses(b=1.0), episodes=[(other, uses(b=1.0))]), 0.0, DEFAULT)
-    both = lesson(
-        uses(a=1.0, b=1.0), episodes=[(Q, uses(a=1.0)), (other, uses(b=1.0))]
-    )
+    both = lesson(uses(a=1.0, b=1.0), episodes=[(Q, uses(a=1.0)), (other, uses(b=1.0))])
     assert teach(store, both, 60.0, DEFAULT) == 1
     assert "ab" in edges(store)
 

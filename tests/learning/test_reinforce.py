@@ -96,8 +96,8 @@ def test_more_strength_never_gives_less(state, one, other, now, namespace, size)
     weights = [weight_at(after, now, namespace, DEFAULT)[0] for after in (first, second)]
     assert before <= weights[0] + 1e-12
     assert weights[0] <= weights[1] + 1e-12 <= 1.0 + 1e-9
-    co = [count_at(after["co"], after["activated_at"], now, DEFAULT)[0] for after in (first, second)]
-    assert co[0] <= co[1] + 1e-9
+    few, more = (count_at(s["co"], s["activated_at"], now, DEFAULT)[0] for s in (first, second))
+    assert few <= more + 1e-9
 
 
 @given(st.floats(0.01, 2), moments, moments, st.floats(0, 100))

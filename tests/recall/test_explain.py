@@ -42,8 +42,7 @@ def test_a_past_query_is_named_with_its_similarity_and_age(memory, moment):
     )
     assert carrier.weight == pytest.approx(1.0)
     assert carrier.age_days == pytest.approx(3.0)
-    # 3 * (1 / sqrt(2)) / (1 + 1)
-    assert carrier.energy == pytest.approx(3 / 8**0.5)
+    assert carrier.energy == pytest.approx(3 * 2**-0.5 / (1 + 1))
     assert entered.energy == 1.0
 
 
@@ -107,12 +106,12 @@ def test_each_kind_of_move_reads_as_a_sentence():
         Move("z", "displaced", 3, None),
     )
     told = str(Trace("q", "personal", 4, is_cold=False, moves=moves, refused={"c": "filtered"}))
+    assert str(carrier) == "past query 'rotate keys' (similarity 0.50, 3 days ago, personal)"
+    assert str(edge) == "used together, a -> b (weight 0.25, 0 days ago, shared)"
     assert told.splitlines() == [
         "'q' in personal: 4 hits, 3 moved",
-        "  b came in at 1 for z, energy 0.400: past query 'rotate keys' (similarity 0.50, "
-        "3 days ago, personal)",
-        "  a was raised from 2 to 0, energy 0.100: used together, a -> b (weight 0.25, "
-        "0 days ago, shared)",
+        f"  b came in at 1 for z, energy 0.400: {carrier}",
+        f"  a was raised from 2 to 0, energy 0.100: {edge}",
         "  z at 3 was displaced",
         "  c refused: filtered",
     ]

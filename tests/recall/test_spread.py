@@ -166,9 +166,7 @@ def test_merged_weights_stop_at_one():
 
 
 def test_conditional_keeps_the_namespaces_apart():
-    graph = Drawn(
-        [(0, 1, 2, 0.9, 1.0), (1, 1, 2, 0.9, 1.0)], {(0, 1): 2.0}, np.array([1.0, 0.5])
-    )
+    graph = Drawn([(0, 1, 2, 0.9, 1.0), (1, 1, 2, 0.9, 1.0)], {(0, 1): 2.0}, np.array([1.0, 0.5]))
     found = energies({1: 1.0}, graph, RecallParams())
     assert found == {(0, 2): pytest.approx(0.25), (1, 2): pytest.approx(0.5)}
 

@@ -17,14 +17,8 @@ from langchain_core.runnables.config import ensure_config, run_in_executor
 from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 from pydantic import ConfigDict, Field, model_validator
 
-from langchain_synapse_retrievers._documents import (
-    Fetch,
-    NodeKind,
-    Nodes,
-    collection_of,
-    find,
-    shelf,
-)
+from langchain_synapse_retrievers._documents import NodeKind, Nodes, find
+from langchain_synapse_retrievers._shelves import Fetch, collection_of, shelf
 from langchain_synapse_retrievers.listener import listen
 from synapse_retrievers import Call, Found, Plan, Recalled, Seam, Synapse, Trace
 

@@ -1,0 +1,67 @@
+"""What the README shows works as it stands there."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+SETUP = (
+    "python3 -m venv .venv && .venv/bin/pip install -r requirements-dev.txt"
+    " && .venv/bin/synapse demo"
+)
+TESTS = ".venv/bin/pytest"
+
+
+def blocks(language):
+    return re.findall(rf"^```{language}\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+
+
+def refuse(*address):
+    raise OSError(f"the README needs the network: {address}")
+
+
+def test_the_code_runs_offline_from_the_first_block_to_the_last(tmp_path, monkeypatch):
+    pytest.importorskip("langchain_chroma")
+    pytest.importorskip("langchain_synapse_retrievers")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("socket.socket.connect", refuse)
+    names = {"__name__": "readme"}
+    for number, code in enumerate(blocks("python"), 1):
+        exec(compile(code, f"README.md, python block {number}", "exec"), names)  # noqa: S102
+    names["retriever"].synapse.close()
+    assert (tmp_path / "synapse.db").exists()
+
+
+def test_it_is_short_and_without_badges():
+    assert len(README.splitlines()) <= 150
+    assert "![" not in README
+
+
+def test_two_commands_do_all_the_set_up_and_ci_uses_them():
+    assert blocks("sh")[0].splitlines() == [SETUP, TESTS]
+    ci = (ROOT / ".ci/run").read_text(encoding="utf-8")
+    assert "setup=$(readme_command 1)" in ci
+    assert 'bash -c "$setup"' in ci
+    assert "tests=$(readme_command 2)" in ci
+    assert 'bash -c "$tests"' in ci
+
+
+def test_every_link_into_the_repository_leads_somewhere():
+    targets = re.findall(r"\]\((?!https?:)([^)#]+)\)", README)
+    assert [target for target in targets if not (ROOT / target).exists()] == []
+
+
+def test_every_command_and_option_shown_exists():
+    pytest.importorskip("typer")
+    testing = pytest.importorskip("typer.testing")
+    from synapse_retrievers.commands import app
+
+    lines = [line for block in blocks("sh") for line in block.splitlines()]
+    shown = [part for line in lines for part in line.split("&&") if "bin/synapse" in part]
+    for words in map(shlex.split, shown):
+        result = testing.CliRunner().invoke(app, [words[1], "--help"], env={"COLUMNS": "200"})
+        assert result.exit_code == 0, result.output
+        assert [w for w in words if w.startswith("--") and w not in result.output] == []
