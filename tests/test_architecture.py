@@ -8,11 +8,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-LANGCHAIN = ROOT / "integrations/langchain/langchain_synapse_retrievers"
+PACKAGES = {  # where it is imported from -> its folder there
+    ROOT: "synapse_retrievers",
+    ROOT / "integrations/langchain": "langchain_synapse_retrievers",
+    ROOT / "integrations/llama-index": "llama_index",
+}
 FILES = {
-    path.relative_to(folder.parent).as_posix(): path
-    for folder in (ROOT / "synapse_retrievers", LANGCHAIN)
-    for path in sorted(folder.rglob("*.py"))
+    path.relative_to(top).as_posix(): path
+    for top, folder in PACKAGES.items()
+    for path in sorted((top / folder).rglob("*.py"))
 }
 TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in FILES.items()}
 
@@ -30,6 +34,8 @@ LIBRARIES = {  # beside the standard library and numpy
     re.compile(r"synapse_retrievers/testing/"): {"hypothesis", "pytest"},
     re.compile(r"synapse_retrievers/stores/postgres\."): {"psycopg", "psycopg_pool"},
     re.compile(r"langchain_synapse_retrievers/"): {"langchain_core", "pydantic"},
+    re.compile(r"langchain_synapse_retrievers/middleware\."): {"langchain"},
+    re.compile(r"llama_index/retrievers/synapse/"): {"llama_index", "llama_index_instrumentation"},
 }
 FAIL_OPEN = {("synapse_retrievers/guard.py", "run")}  # adapters and listeners go through it
 FILE_LINES, BODY_LINES = 300, 50

@@ -23,7 +23,11 @@ METHODS = {
 }
 ADAPTER = {"wrap", "from_vectorstore", "synapse", "last_trace", "explain"}
 TOOLS = tuple(f"synapse_retrievers.{tool}" for tool in ("commands", "report", "demo", "viz"))
-PACKAGES = ["synapse_retrievers", "langchain_synapse_retrievers"]
+PACKAGES = [
+    "synapse_retrievers",
+    "langchain_synapse_retrievers",
+    "llama_index.retrievers.synapse",
+]
 
 
 def load(name):

@@ -189,7 +189,7 @@ def _send(
 
 
 def _merged(rows: Frontier, factors: Floats) -> Frontier:
-    """One row an edge: W = min(1, sum of factor * w); it counts as the namespace's that gives most."""
+    """One row an edge: W = min(1, sum of factor * w); it stands for the strongest namespace."""
     order = np.lexsort((-factors[rows.namespace] * rows.weight, rows.neighbor, rows.sender))
     sender, neighbor = rows.sender[order], rows.neighbor[order]
     starts = _starts(sender, neighbor)

@@ -113,7 +113,7 @@ class Store(Protocol):
         ...
 
     def batch(self) -> AbstractContextManager[None]:
-        """One transaction for all the updates of this thread inside it; an error undoes them all."""
+        """One transaction for all of this thread's updates inside it; an error undoes them all."""
         ...
 
     def mark_gone(self, namespace: Namespace, ids: Sequence[NodeId], at: float | None) -> None:

@@ -210,6 +210,12 @@ def test_a_plain_name_counts_only_as_code(answer, is_used):
     assert _evidence(answer, "Who?", [LOADER, BREAKER]) == ["used" if is_used else None, None]
 
 
+def test_a_long_verb_is_no_symbol_unless_it_is_marked_as_code():
+    chunks = ["def configure(app):\n    app.ready = True", POOL]
+    assert _evidence("Then configure the rest.", "How?", chunks) == [None, None]
+    assert _evidence("Then call `configure`.", "How?", chunks) == ["used", None]
+
+
 def test_a_symbol_of_the_query_or_of_two_chunks_is_no_use():
     assert _evidence("verify_token does.", "What does verify_token do?", [VERIFY]) == [None]
     twice = [VERIFY, "async def verify_token(other):\n    pass"]

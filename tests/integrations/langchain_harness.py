@@ -3,6 +3,7 @@
 import asyncio
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any
 
 from langchain_core.callbacks import (
@@ -113,6 +114,7 @@ class ReinedInMemory(InMemoryVectorStore):
         return self.wrapped.fetched(lambda: super(ReinedInMemory, self).get_by_ids(ids))
 
 
+@cache
 def reined_chroma():
     """The class, made when first needed: chromadb takes seconds to import."""
     from langchain_chroma import Chroma
@@ -140,16 +142,22 @@ def reined_chroma():
     return ReinedChroma
 
 
+@cache
+def chroma_settings():
+    """Made once: reading them takes longer than all else in a test."""
+    from chromadb.config import Settings
+
+    return Settings(anonymized_telemetry=False)
+
+
 def chroma_client():
     """A database of its own: clients of one process share what they hold."""
     import chromadb
-    from chromadb.config import Settings
 
-    settings = Settings(anonymized_telemetry=False)
-    chromadb.EphemeralClient(settings)
+    chromadb.EphemeralClient(chroma_settings())
     name = uuid.uuid4().hex
-    chromadb.AdminClient(settings).create_database(name)
-    return chromadb.EphemeralClient(settings, database=name)
+    chromadb.AdminClient(chroma_settings()).create_database(name)
+    return chromadb.EphemeralClient(chroma_settings(), database=name)
 
 
 def chroma(entries=CORPUS, wrapped=None, name="corpus"):
@@ -157,6 +165,7 @@ def chroma(entries=CORPUS, wrapped=None, name="corpus"):
         name,
         HashEmbeddings(),
         client=chroma_client(),
+        client_settings=chroma_settings(),
         collection_configuration={"hnsw": {"space": "cosine"}},
     )
     store.wrapped = wrapped or Wrapped()

@@ -92,7 +92,7 @@ def test_four_processes_lose_nothing_when_one_is_killed(tmp_path):
 
 def test_a_kill_at_any_moment_leaves_every_acknowledged_write(tmp_path):
     path = tmp_path / "synapse.db"
-    moments = random.Random(7)  # noqa: S311
+    moments = random.Random(7)
     least = most = 0
     for attempt in range(10):
         process = writer(path, str(attempt), 100_000)

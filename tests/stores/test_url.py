@@ -50,7 +50,7 @@ def test_memory_with_a_name_is_one_for_the_process():
     store = open_store("memory:mine")
     assert store is open_store("memory:mine")
     assert store is not open_store("memory:yours")
-    assert pickle.loads(pickle.dumps(store)) is store  # noqa: S301
+    assert pickle.loads(pickle.dumps(store)) is store
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_copies_and_pickles_are_the_same_object():
     store = open_store("x.db")
     assert copy.copy(store) is store
     assert copy.deepcopy([store])[0] is store
-    assert pickle.loads(pickle.dumps(store)) is store  # noqa: S301
+    assert pickle.loads(pickle.dumps(store)) is store
 
 
 def test_an_unused_store_is_let_go_and_reopened(tmp_path):
