@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,6 +34,13 @@ Store = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
+class Framework(StrEnum):
+    """Whose retrievers the demo asks."""
+
+    LANGCHAIN = "langchain"
+    LLAMA_INDEX = "llama-index"
+
+
 class NoStoreError(SynapseError):
     """There is no store at the path."""
 
@@ -43,7 +51,7 @@ class NoStoreError(SynapseError):
 
 
 @app.command(epilog="Example: synapse demo ~/src/flask --limit 1000 --store flask.db")
-def demo(
+def demo(  # noqa: PLR0913 - one option a setting
     repository: Annotated[
         Path, typer.Argument(metavar="REPO", help="A git repository, for instance ~/src/flask.")
     ] = Path(),
@@ -60,6 +68,9 @@ def demo(
     folder: Annotated[
         Path | None, typer.Option(help="Keep the Chroma index in this folder, for instance index.")
     ] = None,
+    framework: Annotated[
+        Framework, typer.Option(help="Whose retrievers are asked, for instance llama-index.")
+    ] = Framework.LANGCHAIN,
     as_json: Json = False,
 ) -> None:
     """Replay a git history: does learning from use find more of the files that were touched?"""
@@ -67,7 +78,15 @@ def demo(
         # It takes seconds to import, and needs more than this module does.
         from synapse_retrievers.demo import run_demo  # noqa: PLC0415
 
-        result = run_demo(repository, limit=limit, k=k, store=store, folder=folder, progress=tell)
+        result = run_demo(
+            repository,
+            limit=limit,
+            k=k,
+            store=store,
+            folder=folder,
+            framework=framework.value,
+            progress=tell,
+        )
     if as_json:
         _print_json(report.demo_json(result))
     else:

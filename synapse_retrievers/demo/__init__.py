@@ -15,7 +15,7 @@ from synapse_retrievers.recall.explain import Trace
 
 try:
     from synapse_retrievers.demo.index import Index
-    from synapse_retrievers.demo.learner import open_learner
+    from synapse_retrievers.demo.learner import Framework, open_learner
     from synapse_retrievers.demo.places import open_places
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] == "synapse_retrievers":
@@ -81,13 +81,14 @@ class DemoResult:
         return _examples(self.replay.rows)
 
 
-def run_demo(
+def run_demo(  # noqa: PLR0913 - one argument a setting
     path: str | Path,
     *,
     limit: int | None = None,
     k: int = 8,
     store: Path | None = None,
     folder: Path | None = None,
+    framework: Framework = "langchain",
     progress: Progress | None = None,
 ) -> DemoResult:
     """Index a repository as it stood, teach its past, ask its future, plain and wrapped.
@@ -98,12 +99,14 @@ def run_demo(
         k: How many chunks a query returns.
         store: Keeps what was learned; None: it is thrown away.
         folder: Keeps the Chroma index; None: it is held in memory.
+        framework: Whose retrievers are asked, on the same index and with the same memory.
         progress: Told how far it is.
 
     Raises:
         HistoryError: The repository cannot be read as a log of use.
         FolderError: `store` or `folder` cannot be written.
         TaughtStoreError: `store` has been taught before.
+        MissingExtraError: The framework is not installed.
     """
     tell = progress or _silence
     with open_places(store, folder) as store_path:
@@ -117,7 +120,7 @@ def run_demo(
         index = Index.build(history.repository.name, commit, files, folder)
         index.fill(lambda done, total: tell("indexing the files", done, total))
         index.embeddings.remember([run.query for run in runs])
-        with open_learner(index.vectorstore, store_path, k) as both:
+        with open_learner(index, store_path, k, framework) as both:
             replayed = replay(
                 *(runs, both),
                 nodes=frozenset(files),

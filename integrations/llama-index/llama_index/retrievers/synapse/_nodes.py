@@ -109,13 +109,17 @@ class IndexShelf:
     def of_source(self, kind: NodeKind, source: str) -> list[BaseNode] | None:
         if not self.vector_store.stores_text or not isinstance(kind, str):
             return None
-        key = "file_path" if kind == "source" else kind.removeprefix("metadata:")
-        match = MetadataFilter(key=key, value=source, operator=FilterOperator.EQ)
+        keys = ("file_path", "source") if kind == "source" else (kind.removeprefix("metadata:"),)
+        found = (self._where(key, source) for key in keys)
+        return next(filter(None, found), [])[:_CHUNKS_READ]
+
+    def _where(self, key: str, value: str) -> list[BaseNode]:
+        match = MetadataFilter(key=key, value=value, operator=FilterOperator.EQ)
         filters: list[MetadataFilter | MetadataFilters] = [match]
         if self.filters is not None:
             filters.append(self.filters)
         found = self.vector_store.get_nodes(None, filters=MetadataFilters(filters=filters))
-        return [one for one in found if self._lets_in(one)][:_CHUNKS_READ]
+        return [one for one in found if self._lets_in(one)]
 
     def _lets_in(self, node: BaseNode) -> bool:
         return (self.node_ids is None or node.node_id in self.node_ids) and (
