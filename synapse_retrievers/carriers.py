@@ -33,6 +33,12 @@ class Carriers:
         found.sort(key=lambda one: (-one.energy, one.kind, one.source))
         return tuple(found[:_TOLD])
 
+    def chunk_of(self, handle: int) -> NodeId | None:
+        """The chunk of the strongest episode that used the node and knows one."""
+        known = [one for one in self._episode_carriers(handle) if one.chunk]
+        best = max(known, key=lambda one: one.energy, default=None)
+        return best.chunk if best is not None else None
+
     def _episode_carriers(self, handle: int) -> Iterable[Carrier]:
         for index, (told, uses) in enumerate(self.cues):
             namespace = self.namespaces[index]

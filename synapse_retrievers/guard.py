@@ -2,22 +2,33 @@
 
 import logging
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
+from weakref import WeakSet
 
 _Value = TypeVar("_Value")
 
 _LOGGER = logging.getLogger("synapse_retrievers")
 
 
+_WARNED_NAMES: set[Any] = set()
+_WARNED_OBJECTS: "WeakSet[Any]" = WeakSet()
+
+
 class Guard:
-    """Counts what failed and warns once.
+    """Counts what failed and warns once of each subject, however many objects guard it.
 
     `failures` counts every one; the warning carries the traceback of the first.
     """
 
-    def __init__(self, subject: str) -> None:
+    def __init__(self, subject: str, of: object = None) -> None:
+        """Guard something.
+
+        Args:
+            subject: What the warning says has failed.
+            of: The object that is warned of once; None: whatever has this name.
+        """
         self._subject = subject
-        self._has_warned = False
+        self._of = of
         self.failures = 0
 
     def run(self, action: Callable[[], _Value], otherwise: _Value) -> _Value:
@@ -31,8 +42,7 @@ class Guard:
     def note(self, error: Exception) -> None:
         """Count a failure, and warn if it is the first."""
         self.failures += 1
-        if not self._has_warned:
-            self._has_warned = True
+        if not self._was_warned_of():
             _LOGGER.warning(
                 "%s failed and is passed over; results stay those of the wrapped retriever, and "
                 "this is said once (stats().failures counts on): %s",
@@ -40,3 +50,11 @@ class Guard:
                 error,
                 exc_info=error,
             )
+
+    def _was_warned_of(self) -> bool:
+        """Whether somebody was warned before; from now on, yes."""
+        known: set[Any] | WeakSet[Any] = _WARNED_NAMES if self._of is None else _WARNED_OBJECTS
+        key = self._subject if self._of is None else self._of
+        was_warned = key in known
+        known.add(key)
+        return was_warned

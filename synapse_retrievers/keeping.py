@@ -20,11 +20,12 @@ from synapse_retrievers.checks import (
 from synapse_retrievers.errors import FeedbackError, NamespaceClaimedError, StoreError
 from synapse_retrievers.guard import Guard
 from synapse_retrievers.learning.decay import count_at, is_prunable, weight_at
+from synapse_retrievers.namespaces import readable
 from synapse_retrievers.observer import LEDGER, settle
 from synapse_retrievers.params import DAY, LearningParams
 from synapse_retrievers.stats import Stats
 from synapse_retrievers.stores.base import Store
-from synapse_retrievers.stores.url import open_store
+from synapse_retrievers.stores.url import open_store, place_of
 from synapse_retrievers.types import Edge, Episode, Namespace, NodeId, Removed
 from synapse_retrievers.writing import Job, Writing
 
@@ -54,7 +55,9 @@ class Keeping:
         self._store: Store | None = where if isinstance(where, Store) else None
         self._clock = clock
         self._writing = Writing(lambda: self.store)
-        self._guard = Guard(f"synapse store {where or 'by default'}")
+        # Two memories on one file are warned of once, two private ones are not the same.
+        own = where if isinstance(where, Store) else self if where == "memory:" else None
+        self._guard = Guard(f"synapse store {place_of(where)}", own)
         self._unidentified = 0
         self.learning = LearningParams()
         _ALL.add(self)
@@ -122,7 +125,7 @@ class Keeping:
         """Every episode as stored, by namespace, then as they were first learned."""
         return self.store.episodes(namespace)
 
-    def neighbors(self, id: NodeId, namespace: Namespace) -> list[Neighbor]:  # noqa: A002
+    def _neighbors(self, id: NodeId, namespace: Namespace, prior: float) -> list[Neighbor]:  # noqa: A002
         """The nodes one edge away in this namespace alone, highest weight first."""
         node, now = checked_id(id), checked_moment(self._clock())
         with self.store.reading((checked_namespace(namespace),)) as reader:
@@ -135,7 +138,7 @@ class Keeping:
         used = count_at(counters["used"], counters["used_at"], now, self.learning)
         weight = weight_at(rows.state, now, namespace, self.learning)
         co = count_at(rows.state["co"], rows.state["activated_at"], now, self.learning)
-        probability = np.minimum(1.0, co / (used[0] + 2.0))
+        probability = np.minimum(1.0, co / max(used[0] + prior, 1e-300))
         age = np.maximum(0.0, now - rows.state["activated_at"]) / DAY
         columns = (weight, probability, rows.state["activations"], age)
         found = [
@@ -211,7 +214,10 @@ class Keeping:
         at = None if is_back else checked_moment(self._clock())
 
         def job(store: Store) -> int:
-            store.mark_gone(namespace, ids, at)
+            # What is gone from the collection is gone for every namespace that is read with it.
+            with store.batch():
+                for one in readable(namespace):
+                    store.mark_gone(one, ids, at)
             return len(ids)
 
         self._eventually(job)
@@ -244,14 +250,19 @@ class Keeping:
     def _eventually(self, job: Job) -> int:
         """Run the job now; if the store fails, let it wait."""
         try:
-            return self._writing.now(job)
+            done = self._writing.now(job)
         except StoreError as error:
             self._guard.note(error)
             self._writing.later(job)
+            # Until it is written: what waits must not vanish with the last retriever.
+            _OWING.add(self)
             return 0
+        _OWING.discard(self)
+        return done
 
 
 _ALL: "WeakSet[Keeping]" = WeakSet()
+_OWING: "set[Keeping]" = set()
 
 
 def _drain_all() -> None:
@@ -260,6 +271,7 @@ def _drain_all() -> None:
 
 
 def _forget_all() -> None:
+    _OWING.clear()
     for memory in list(_ALL):
         memory._writing.forget()  # noqa: SLF001 - this module's own
 

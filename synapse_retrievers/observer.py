@@ -84,12 +84,15 @@ def _answered(event: Answered, ledger: Ledger) -> None:
     queries = "\n".join(dict.fromkeys(one.event.query for one in given))
     scores = usage(event.text, queries, texts)
     cited = _cited(event, prompt, given, texts)
-    position = 0
+    signs = iter(zip(scores, cited, strict=True))
+    evidence: dict[Run, dict[NodeId, Use]] = {}
     for one in given:
-        size = len(one.places)
-        _teach(one, scores[position : position + size], cited[position : position + size])
-        position += size
-    for run in dict.fromkeys(one.run for one in given):
+        for place in one.places:
+            _strengthen(evidence.setdefault(one.run, {}), one, place, *next(signs))
+    # All that one answer proves of a run is one lesson: its pairs are shared out among all of it.
+    for run, found in evidence.items():
+        if found:
+            cast(Teacher, run.owner).learn(run, found)
         _disappoint(run, [one for one in given if one.run is run])
 
 
@@ -109,20 +112,18 @@ def _cited(
     ]
 
 
-def _teach(one: Given, scores: Sequence[float], cited: Sequence[bool]) -> None:
-    teacher = cast(Teacher, one.run.owner)
-    evidence: dict[NodeId, Use] = {}
-    for place, score, is_cited in zip(one.places, scores, cited, strict=True):
-        result = one.event.results[place]
-        kind: Evidence | None = "cited" if is_cited else evidence_of(score, teacher.learning)
-        if kind is None or result.node is None:
-            continue
-        strength = strength_of(kind, teacher.learning)
-        known = evidence.get(result.node)
-        if known is None or strength > known.strength:
-            evidence[result.node] = Use(strength, result.chunk)
-    if evidence:
-        teacher.learn(one.run, evidence)
+def _strengthen(
+    evidence: dict[NodeId, Use], one: Given, place: int, score: float, is_cited: bool
+) -> None:
+    """Add what the answer proves of one place, the strongest sign of each node."""
+    result, learning = one.event.results[place], cast(Teacher, one.run.owner).learning
+    kind: Evidence | None = "cited" if is_cited else evidence_of(score, learning)
+    if kind is None or result.node is None:
+        return
+    strength = strength_of(kind, learning)
+    known = evidence.get(result.node)
+    if known is None or strength > known.strength:
+        evidence[result.node] = Use(strength, result.chunk)
 
 
 def _disappoint(run: Run, given: Sequence[Given]) -> None:
@@ -140,16 +141,18 @@ def _disappoint(run: Run, given: Sequence[Given]) -> None:
 
 
 def _touched(event: ToolTouched, ledger: Ledger) -> None:
-    for run, retrieved in ledger.results_of(event.root_id):
-        sources = {
-            str(place): one.source for place, one in enumerate(retrieved.results) if one.source
-        }
-        teacher = cast(Teacher, run.owner)
-        evidence: dict[NodeId, Use] = {}
-        for place, kind in touched(event.tool, event.inputs, sources).items():
-            result = retrieved.results[int(place)]
-            if result.node is not None:
-                use = Use(strength_of(kind, teacher.learning), result.chunk)
-                evidence.setdefault(result.node, use)
-        if evidence:
-            teacher.learn(run, evidence)
+    # A bare file name is judged among all that the root retrieved, not within one retrieval.
+    places = {
+        f"{number}/{place}": (run, result)
+        for number, (run, retrieved) in enumerate(ledger.results_of(event.root_id))
+        for place, result in enumerate(retrieved.results)
+        if result.source and result.node is not None
+    }
+    sources = {key: result.source or "" for key, (_, result) in places.items()}
+    evidence: dict[Run, dict[NodeId, Use]] = {}
+    for key, kind in touched(event.tool, event.inputs, sources).items():
+        run, result = places[key]
+        strength = strength_of(kind, cast(Teacher, run.owner).learning)
+        evidence.setdefault(run, {}).setdefault(result.node or "", Use(strength, result.chunk))
+    for run, found in evidence.items():
+        cast(Teacher, run.owner).learn(run, found)

@@ -43,14 +43,17 @@ class _AgedGraph:
         namespaces: Mapping[Namespace, float],
         now: float,
         params: LearningParams,
+        look_at_clock: Callable[[], None],
     ) -> None:
         self._reader = reader
         self._namespaces = tuple(namespaces)
         self._now = now
         self._params = params
+        self._look_at_clock = look_at_clock
         self.factors = np.fromiter(namespaces.values(), float)
 
     def frontier(self, nodes: Ints) -> Frontier:
+        self._look_at_clock()
         rows = self._reader.neighbors(nodes)
         counters = self._reader.counters(nodes)
         used = count_at(counters["used"], counters["used_at"], self._now, self._params)
@@ -70,6 +73,7 @@ class _AgedGraph:
         )
 
     def degrees(self, nodes: Ints, exact_above: int) -> Ints:
+        self._look_at_clock()
         return self._reader.degrees(nodes, exact_above)
 
 
@@ -108,7 +112,7 @@ class _Planning:
         self._namespaces = namespaces
         self._params = recall
         self._is_late = is_late
-        self._graph = _AgedGraph(reader, namespaces, question.now, learning)
+        self._graph = _AgedGraph(reader, namespaces, question.now, learning, self._stop_if_late)
         self._cues: list[tuple[Cue, Uses]] = []
         self._spread: Spread | None = None
 
@@ -121,13 +125,14 @@ class _Planning:
         return replace(planned, returned=self._returned(handles))
 
     def _returned(self, handles: Mapping[NodeId, int]) -> tuple[NodeId, ...]:
-        """Hits that are marked gone in the active namespace."""
+        """Hits that are marked gone in a namespace that is read."""
         known = {handle: node for node, handle in handles.items() if handle >= 0}
         if not known:
             return ()
         shown = {hit.id for hit in self._question.hits}
-        gone_at = self._reader.counters(np.fromiter(known, np.int64, len(known)))[0]["gone_at"]
-        gone = [node for node, at in zip(known.values(), gone_at, strict=True) if at == at]  # noqa: PLR0124 - NaN: not gone
+        gone_at = self._reader.counters(np.fromiter(known, np.int64, len(known)))["gone_at"]
+        is_gone = ~np.isnan(gone_at).all(axis=0)
+        gone = [node for node, marked in zip(known.values(), is_gone, strict=True) if marked]
         return tuple(node for node in gone if node in shown)
 
     def _planned(self, handles: Mapping[NodeId, int]) -> Plan:
@@ -144,18 +149,24 @@ class _Planning:
         if not reached and not absent:
             return cold(question.query, question.hits, question.namespace)
         candidates = wanted(worths, absent, self._params) if worths else absent
-        told = self._told(handles, reached, candidates)
-        trace = Trace(question.query, question.namespace, len(worths), is_cold=False, reached=told)
-        chunks = {
-            node.node: next(filter(None, (carrier.chunk for carrier in node.carriers)), None)
-            for node in told
-        }
+        names = [node.id for node in candidates]
+        found = dict(zip(names, self._reader.handles(names).tolist(), strict=True))
+        carriers = self._carriers()
+        told = [
+            Reached(node, energy, carriers.of(handles[node]), is_hit=True)
+            for node, energy in reached.items()
+        ]
+        told += [Reached(node.id, node.energy, carriers.of(found[node.id])) for node in candidates]
+        told.sort(key=lambda node: (-node.energy, node.node))
+        trace = Trace(
+            question.query, question.namespace, len(worths), is_cold=False, reached=tuple(told)
+        )
         return Plan(
             question.hits,
             trace,
             tuple(worths),
             tuple(candidates) if worths else (),
-            {node.id: chunk for node in candidates if (chunk := chunks.get(node.id))},
+            {name: chunk for name in names if (chunk := carriers.chunk_of(found[name]))},
             self._params,
         )
 
@@ -202,7 +213,7 @@ class _Planning:
             rows = order[start : start + 64]
             if len(found) >= self._params.candidates and energy[rows[0]] < found[-1].energy:
                 break
-            is_there = np.isnan(self._reader.counters(node[rows])[0]["gone_at"])
+            is_there = np.isnan(self._reader.counters(node[rows])["gone_at"]).all(axis=0)
             rows = rows[is_there]
             for name, value in zip(
                 self._reader.ids(node[rows]), energy[rows].tolist(), strict=True
@@ -211,15 +222,8 @@ class _Planning:
         found.sort(key=lambda one: (-one.energy, one.id))
         return found[: self._params.candidates]
 
-    def _told(
-        self,
-        handles: Mapping[NodeId, int],
-        reached: Mapping[NodeId, float],
-        candidates: Sequence[Absent],
-    ) -> tuple[Reached, ...]:
-        names = [node.id for node in candidates]
-        found = dict(zip(names, self._reader.handles(names).tolist(), strict=True))
-        carriers = Carriers(
+    def _carriers(self) -> Carriers:
+        return Carriers(
             self._reader,
             tuple(self._namespaces),
             self._graph.factors,
@@ -228,12 +232,6 @@ class _Planning:
             self._params,
             self._question.now,
         )
-        told = [
-            Reached(node, energy, carriers.of(handles[node]), is_hit=True)
-            for node, energy in reached.items()
-        ]
-        told += [Reached(node.id, node.energy, carriers.of(found[node.id])) for node in candidates]
-        return tuple(sorted(told, key=lambda node: (-node.energy, node.node)))
 
     def _stop_if_late(self) -> None:
         if self._is_late():

@@ -167,8 +167,6 @@ class Recalling(Keeping):
         except (StoreError, TimeoutError) as error:
             self._guard.note(error)
             return cold(asked, listed, active, str(error))
-        if planned.returned:
-            self.mark_gone(planned.returned, active, is_back=True)
         return planned
 
     def settle(
@@ -183,6 +181,8 @@ class Recalling(Keeping):
         recalled = planned.settle(
             fetched, reason=reason, refused=refused, is_shadow=not self.inject
         )
+        if planned.returned and planned.trace.namespace is not None:
+            self.mark_gone(planned.returned, planned.trace.namespace, is_back=True)
         self._tell(recalled.trace)
         return recalled
 

@@ -1,9 +1,11 @@
 """What every integration does with a result list: recall, fetch what may come in, note the run."""
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
+from uuid import uuid4
 
 from synapse_retrievers.active_run import ACTIVE
 from synapse_retrievers.checks import checked_namespace
@@ -81,12 +83,7 @@ class Seam:
         """
         seam = cls(synapse, node_kind, collection)
         if synapse.namespace is not None and synapse.is_on:
-            try:
-                seam.serve(synapse.namespace)
-            except NamespaceClaimedError:
-                raise
-            except StoreError as error:
-                synapse.passed_over(error)
+            seam._serve_if_possible(synapse.namespace)
         return seam
 
     def __copy__(self) -> Self:
@@ -107,6 +104,15 @@ class Seam:
         if namespace not in self._served:
             self.synapse.serve(namespace, self._node_kind, self._collection)
             self._served.add(namespace)
+
+    def _serve_if_possible(self, namespace: Namespace) -> None:
+        """As `serve`; a store that fails is passed over: what is learned can wait for it."""
+        try:
+            self.serve(namespace)
+        except NamespaceClaimedError:
+            raise
+        except StoreError as error:
+            self.synapse.passed_over(error)
 
     def recall(self, call: Call, find: Finding | None) -> Recalled | None:
         """The new places of the call's results; None: return them as they are.
@@ -131,7 +137,7 @@ class Seam:
         if unidentified:
             synapse.unidentified(unidentified)
         if active is not None and synapse.is_on:
-            self.serve(active)
+            self._serve_if_possible(active)
         key, used = self._run(call, active)
         planned = synapse.plan(call.query, _hits(call), used=used, namespace=active)
         found = self._found(planned, call, find, active)
@@ -186,12 +192,13 @@ class Seam:
             for move in recalled.trace.displaced_in
             if move.node in recalled.fetched and move.carriers and move.node is not None
         }
-        run_id = call.run_id or key
+        # A call without a run of its own: a run may hold several of them.
+        run_id = call.run_id or f"{key}/{uuid4()}"
         TREE.retrieved(run_id)
         LEDGER.retrieved(
             Retrieved(
                 run_id,
-                TREE.root_of(run_id),
+                TREE.root_of(call.run_id) if call.run_id is not None else key,
                 self.synapse,
                 active,
                 call.query,
@@ -219,3 +226,16 @@ def _closed(planned: Plan, call: Call, find: Finding | None) -> str | None:
     if not planned.wanted or (find is not None and call.closed is None):
         return None
     return call.closed or "this retriever has no way to fetch by id"
+
+
+def memory(store: str | os.PathLike[str] | Synapse | None, options: Mapping[str, Any]) -> Synapse:
+    """The memory that a retriever was given, or a new one; one that cannot be opened is a warning.
+
+    Raises:
+        TypeError: Options beside a `Synapse`, or one that it does not know.
+    """
+    if isinstance(store, Synapse):
+        if options:
+            raise TypeError(f"give {', '.join(options)} to the Synapse itself")
+        return store
+    return Synapse(store, **({"must_open": False} | dict(options)))

@@ -23,7 +23,7 @@ from synapse_retrievers.observer import LEDGER
 from synapse_retrievers.recall.explain import Carrier
 from synapse_retrievers.recalling import Recalling
 from synapse_retrievers.stores.base import Store
-from synapse_retrievers.teaching import run_key, teach, weaken_carrier, weaken_episode
+from synapse_retrievers.teaching import REPLAY, run_key, teach, weaken_carrier, weaken_episode
 from synapse_retrievers.types import Namespace, NodeId, Use
 from synapse_retrievers.writing import Job
 
@@ -123,16 +123,22 @@ class Synapse(Recalling):
             raise FeedbackError("helpful", helpful, "True or False")
         nodes, counts = checked_ids(used), checked_strength(strength)
         runs = self._runs(run_id, query, nodes, namespace)
+        # One tenant's node must not be taught in another's memory because both shared a run.
+        said = {run: nodes if len(runs) == 1 else run.known(nodes) for run in runs}
         if not helpful:
             penalty = self.learning.unhelpful_penalty * counts
-            return sum(self._weaken(run, nodes or [*run.carriers], penalty) for run in runs)
+            return sum(
+                self._weaken(run, said[run] if nodes else [*run.carriers], penalty) for run in runs
+            )
         return sum(
-            self._learn_now(run, dict.fromkeys(nodes or [*run.used], Use(counts))) for run in runs
+            self._learn_now(run, dict.fromkeys(said[run] if nodes else run.used, Use(counts)))
+            for run in runs
         )
 
     def neighbors(self, id: NodeId, namespace: Namespace | None = None) -> list[Neighbor]:  # noqa: A002
         """The nodes one edge away, highest weight first; namespace as in `recall`."""
-        return super().neighbors(id, self._named(namespace))
+        prior = self.recall_params.edge_prior
+        return self._neighbors(id, self._named(namespace), prior)
 
     def learn(self, run: Run, evidence: Mapping[NodeId, Use]) -> int:
         """Teach what is new of a run; a store that fails gets it later. For listeners."""
@@ -155,6 +161,8 @@ class Synapse(Recalling):
         if not (self.is_on and self.learns) or not evidence:
             return 0
         with run.lock:
+            if run.is_replay:
+                return 0
             known = frozenset(run.used)
             used = strongest(run.with_evidence(evidence), self.learning.max_nodes, known)
             if used == run.used:
@@ -164,10 +172,11 @@ class Synapse(Recalling):
                 used,
                 frozenset(used) - known,
                 tuple((self._query(query), found) for query, found in run.credits(used).items()),
-                run_key(run.key, used) if run.key else None,
+                run_key(run.key) if run.key and not known else None,
             )
             now = checked_moment(self._clock())
             pairs = write(partial(teach, lesson=lesson, now=now, params=self.learning))
+            run.is_replay = pairs is REPLAY
             run.used = used
         self._tell(lesson)
         return pairs
@@ -215,7 +224,7 @@ class Synapse(Recalling):
         namespace: Namespace | None,
     ) -> list[Run]:
         if run_id is not None:
-            known = LEDGER.find(str(run_id), self)
+            known = LEDGER.find(str(run_id), self, time.monotonic())
             known = [run for run in known if namespace is None or run.namespace == namespace]
             if known:
                 return known
@@ -224,7 +233,7 @@ class Synapse(Recalling):
         if query is None:
             raise FeedbackError("run_id", run_id, "run_id= or query=")
         asked, active = checked_query(query), self._named(namespace)
-        run = LEDGER.newest(asked, self, active)
+        run = LEDGER.newest(asked, self, active, time.monotonic())
         if run is None:
             run = LEDGER.run(f"feedback-{uuid4()}", self, active, time.monotonic())
             run.asked(asked, ())

@@ -20,11 +20,19 @@ from synapse_retrievers.stores.base import Store
 from synapse_retrievers.types import Changes, Namespace, NodeId, Stored, Use
 
 
+class _Replay(int):
+    """The 0 that says why nothing was taught."""
+
+
+REPLAY = _Replay(0)
+"""What `teach` returns for a run that was taught before."""
+
+
 def teach(store: Store, lesson: Lesson, now: float, params: LearningParams) -> int:
     """Write a lesson: edges, counters and episodes together or not at all.
 
     Returns:
-        How many pairs were taught; 0 for a repetition.
+        How many pairs were taught; 0 for a repetition, `REPLAY` if the run key was taught before.
 
     Raises:
         StoreError: Nothing was written.
@@ -52,7 +60,7 @@ def teach(store: Store, lesson: Lesson, now: float, params: LearningParams) -> i
         nodes = tuple(lesson.used)
         changes = store.update(lesson.namespace, nodes, rule, query=first, run_key=lesson.run_key)
         if changes.edges is None and changes.episode is None:
-            return 0
+            return REPLAY
         for query, used in lesson.episodes[1:]:
             _remember(store, lesson.namespace, query, used, now, params)
     return pairs[-1]
@@ -65,10 +73,9 @@ def _count(stored: Stored, changes: Changes) -> int:
     return int(np.count_nonzero(changes.edges["activations"] != stored.edges["activations"]))
 
 
-def run_key(key: str, used: Mapping[NodeId, Use]) -> bytes:
-    """What a run's lesson is known by when it is replayed: 16 bytes of its key and its nodes."""
-    parts = [key, *(f"{node}\0{used[node].strength!r}" for node in sorted(used))]
-    return hashlib.sha256("\1".join(parts).encode()).digest()[:16]
+def run_key(key: str) -> bytes:
+    """What a run is known by when it is replayed: 16 bytes of its key."""
+    return hashlib.sha256(key.encode("utf-8", "replace")).digest()[:16]
 
 
 def weaken_carrier(  # noqa: PLR0913 - who, what, how much and when

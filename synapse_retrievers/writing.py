@@ -1,15 +1,18 @@
 """Writes that the store cannot take now wait in a bounded queue, in their order."""
 
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable
 from typing import TypeAlias
 
-from synapse_retrievers.errors import StoreError
+from synapse_retrievers.errors import StoreBusyError, StoreError
 from synapse_retrievers.stores.base import Store
 
 Job: TypeAlias = Callable[[Store], int]
 """A whole transaction; what it returns is what the caller is told."""
+
+_LOGGER = logging.getLogger("synapse_retrievers")
 
 WAITING = 1_000
 """How many writes wait at most; what overflows is counted as lost."""
@@ -35,8 +38,13 @@ class Writing:
         Raises:
             StoreError: The job was not done, and does not wait.
         """
-        self.drain()
-        return job(self._store())
+        error = self.try_drain()
+        if isinstance(error, StoreBusyError):
+            raise error
+        done = job(self._store())
+        if error is not None:
+            self._drop(error)
+        return done
 
     def later(self, job: Job) -> None:
         """Let the job wait; the one that waits longest is lost if there is no room."""
@@ -59,6 +67,14 @@ class Writing:
                 job = self._waiting[0]
                 job(self._store())
                 self._waiting.popleft()
+
+    def _drop(self, error: StoreError) -> None:
+        """Lose the first that waits: the store works, and yet refuses it (`error`)."""
+        with self._lock:
+            if self._waiting:
+                self._waiting.popleft()
+                self.lost += 1
+        _LOGGER.warning("a lesson was lost, the store refuses it: %s", error)
 
     def try_drain(self) -> StoreError | None:
         """As `drain`, but returns what stopped it."""

@@ -401,7 +401,7 @@ def test_unhelpful_takes_weight_and_co_of_the_edge_that_carried(make):
 def test_brought_in_and_unused_it_loses_a_little_and_only_once(synapse):
     synapse.reinforce(["b"], "rotate keys")
     carried(synapse, "rotate keys", "unused 1")
-    (run,) = LEDGER.find("unused 1", synapse)
+    (run,) = LEDGER.find("unused 1", synapse, 0.0)
     assert synapse.disappoint(run, ["b"]) == 1
     assert synapse.disappoint(run, ["b"]) == 0
     assert episodes(synapse) == {"rotate keys": {"b": 0.95}}

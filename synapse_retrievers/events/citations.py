@@ -20,10 +20,12 @@ _BRACKETS = re.compile(
     re.IGNORECASE,
 )
 _NUMBERS = re.compile(r"(\d+)(?:\s*[–-]\s*(\d+))?")
-# Before `[1]` these make it an index, a list or a call: items[1], x = [1, 2], "ids": [1], f([1]).
+# Before `[1]` these make it an index, a list or a call: items[1], x = [1, 2], f([1]) ...
 _CODE_BEFORE = re.compile(
-    r"(?:[A-Za-z0-9_)\]}\"']|[=+*/<>:]\s*|\w[(,]\s*|\b(?:return|in range)\s)\Z"
+    r"(?:[A-Za-z0-9_)\]}\"']|[=+*/<>]\s*|\w[(,]\s*|\b(?:return|in range)\s)\Z"
 )
+# ... and these an entry: "ids": [1], or a line that begins with ids: [1].
+_KEY_BEFORE = re.compile(r"(?:^|\{)\s*[\w-]{1,40}\s*:\s*\Z|[\"']\s*:\s*\Z")
 _SOURCE_BEFORE = re.compile(
     r"(?:sources?|see|references?|quellen?|fuentes?|来源)\s*[:：]\s*\Z", re.IGNORECASE
 )
@@ -75,6 +77,9 @@ def _is_citation(text: str, start: int, end: int) -> bool:
     if not before.strip(" \t") or before.rstrip(" \t").endswith("\n"):
         # "[1] Handbook, page 3" at a line's start lists a source.
         return not _LINE_LABEL.match(text, end)
+    line = text[max(0, start - 200) : start].rpartition("\n")[2]
+    if _KEY_BEFORE.search(line) and not _SOURCE_BEFORE.search(before):
+        return False
     if _CODE_BEFORE.search(before) and not _SOURCE_BEFORE.search(before):
         return bool(_WORD_BEFORE.search(before) and _SENTENCE_END.match(text, end))
     return True

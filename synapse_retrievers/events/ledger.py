@@ -89,17 +89,22 @@ class Ledger:
                 self._runs[key, id(owner), namespace] = known
             known.seen_at = at
             self._runs.move_to_end((key, id(owner), namespace))
-            _trim(self._runs, RUNS, lambda run: at - run.seen_at > RUN_SECONDS)
+            self._drop_old_runs(at)
             return known
 
-    def find(self, key: str, owner: object) -> list[Run]:
-        """The runs of this key in this memory, in any namespace."""
+    def _drop_old_runs(self, at: float) -> None:
+        _trim(self._runs, RUNS, lambda run: at - run.seen_at > RUN_SECONDS)
+
+    def find(self, key: str, owner: object, at: float) -> list[Run]:
+        """The runs of this key in this memory, in any namespace, that are not over by `at`."""
         with self._lock:
+            self._drop_old_runs(at)
             return [run for run in self._runs.values() if run.key == key and run.owner is owner]
 
-    def newest(self, query: str, owner: object, namespace: Namespace) -> Run | None:
-        """The newest run that asked this query there."""
+    def newest(self, query: str, owner: object, namespace: Namespace, at: float) -> Run | None:
+        """The newest run that asked this query there and is not over by `at`."""
         with self._lock:
+            self._drop_old_runs(at)
             for run in reversed(self._runs.values()):
                 if run.owner is owner and run.namespace == namespace and query in run.queries:
                     return run
@@ -154,13 +159,20 @@ class Ledger:
             given = _given(event.text, own)
         else:
             given = self._unclaimed(event, [one for one in pending if one.claimed_by is None])
+        with self._lock:
+            if not own:  # another prompt may have claimed it while its texts were compared
+                given = [one for one in given if self._claimed_by(one) in (None, event.root_id)]
+            for one in given:
+                if (waiting := self._pending.get(one.event.run_id)) is not None:
+                    waiting.claimed_by = event.root_id
         if given:
             with self._lock:
-                for one in given:
-                    if (waiting := self._pending.get(one.event.run_id)) is not None:
-                        waiting.claimed_by = event.root_id
                 self._asked[event.run_id] = _Asked(event.text, tuple(given), event.at)
                 _trim(self._asked, RUNNING, lambda one: event.at - one.at > TEXT_SECONDS)
+
+    def _claimed_by(self, one: Given) -> str | None:
+        waiting = self._pending.get(one.event.run_id)
+        return waiting.claimed_by if waiting is not None else None
 
     def _unclaimed(self, event: Prompted, unclaimed: list[_Pending]) -> list[Given]:
         newest = unclaimed[: -_UNCLAIMED - 1 : -1]

@@ -16,6 +16,7 @@ class Run:
     __slots__ = (
         "carriers",
         "chunks",
+        "is_replay",
         "key",
         "lock",
         "namespace",
@@ -35,6 +36,7 @@ class Run:
         self.used: dict[NodeId, Use] = {}
         self.carriers: dict[NodeId, object] = {}
         self.chunks: dict[NodeId, NodeId] = {}
+        self.is_replay = False
         self.penalized: frozenset[NodeId] = frozenset()
         self.seen_at = seen_at
 
@@ -61,6 +63,11 @@ class Run:
                 chunk = use.chunk or (known.chunk if known else self.chunks.get(node))
                 united[node] = Use(use.strength, chunk)
         return united
+
+    def known(self, nodes: Iterable[NodeId]) -> list[NodeId]:
+        """Those of the nodes that its queries returned or that it is known to have used."""
+        own = {node for returned in self.queries.values() for node in returned} | self.used.keys()
+        return [node for node in nodes if node in own]
 
     def credits(self, used: Mapping[NodeId, Use]) -> dict[str, dict[NodeId, Use]]:
         """Query -> the used nodes credited to it.

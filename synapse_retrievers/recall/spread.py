@@ -112,7 +112,7 @@ def conditional(seeds: Ints, energies: Floats, graph: Graph, params: RecallParam
     keep = ~np.isin(rows.neighbor, seeds)
     sender, node, namespace = rows.sender[keep], rows.neighbor[keep], rows.namespace[keep]
     given = rows.used[keep] + params.edge_prior
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         probability = np.where(given > 0.0, np.minimum(rows.co[keep] / given, 1.0), 0.0)
     damped = energies * hub_factor(graph.degrees(seeds, params.hub_degree), params)
     arrived = Arrivals(

@@ -27,6 +27,9 @@ def file_of(path: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
+_LOCKED_SECONDS = 0.1
+
+
 def open_link(path: Path, url: str, busy_seconds: float) -> Link:
     """A connection of this thread to the file, at the schema of this release.
 
@@ -43,7 +46,10 @@ def open_link(path: Path, url: str, busy_seconds: float) -> Link:
         )
     _create(path, url)
     _check_magic(path, url)
-    deadline = time.monotonic() + busy_seconds
+    # Somebody may be creating the same new file just now; one that is there and locked is not
+    # waited for, because a recall may be waiting for us.
+    is_new = path.stat().st_size == 0
+    deadline = time.monotonic() + (busy_seconds if is_new else min(busy_seconds, _LOCKED_SECONDS))
     while True:
         try:
             return Link(_prepared(path, url), path, file_of(path) or (0, 0))

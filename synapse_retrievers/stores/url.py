@@ -51,6 +51,13 @@ def open_store(where: str | os.PathLike[str] | None = None) -> Store:
     return _open_file(text)
 
 
+def place_of(where: object) -> str:
+    """What is meant, for people: the absolute path of a file, else as given."""
+    if isinstance(where, os.PathLike) or (isinstance(where, str) and ":" not in where):
+        return str(Path(where).absolute())
+    return "by default" if where is None else str(where)
+
+
 def _no_such_store(scheme: str) -> str:
     known = "a path, sqlite:///file.db or memory:"
     if scheme == "sqlite":

@@ -125,17 +125,15 @@ def test_a_run_is_found_for_an_hour_and_then_forgotten():
     ledger = Ledger()
     run = ledger.run("root", OWNER, "personal", 0.0)
     ledger.run("other", OWNER, "personal", RUN_SECONDS)
-    assert ledger.find("root", OWNER) == [run]
-    ledger.run("another", OWNER, "personal", RUN_SECONDS + 1)
-    assert ledger.find("root", OWNER) == []
+    assert ledger.find("root", OWNER, RUN_SECONDS) == [run]
+    assert ledger.find("root", OWNER, RUN_SECONDS + 1) == []
 
 
 def test_a_run_seen_again_lives_on_from_then():
     ledger = Ledger()
     run = ledger.run("root", OWNER, "personal", 0.0)
     assert ledger.run("root", OWNER, "personal", RUN_SECONDS) is run
-    ledger.run("other", OWNER, "personal", RUN_SECONDS + 1)
-    assert ledger.find("root", OWNER) == [run]
+    assert ledger.find("root", OWNER, RUN_SECONDS + 1) == [run]
 
 
 def test_a_run_is_known_by_its_memory_and_namespace():
@@ -143,26 +141,26 @@ def test_a_run_is_known_by_its_memory_and_namespace():
     mine = ledger.run("root", OWNER, "personal", 0.0)
     there = ledger.run("root", OWNER, "acme", 0.0)
     theirs = ledger.run("root", OTHER, "personal", 0.0)
-    assert ledger.find("root", OWNER) == [mine, there]
-    assert ledger.find("root", OTHER) == [theirs]
-    assert ledger.find("root", object()) == []
+    assert ledger.find("root", OWNER, 0.0) == [mine, there]
+    assert ledger.find("root", OTHER, 0.0) == [theirs]
+    assert ledger.find("root", object(), 0.0) == []
 
 
 def test_the_newest_run_of_a_query_is_found_in_its_memory_and_namespace():
     ledger = Ledger()
     for key in ("one", "two"):
         ledger.retrieved(retrieved(key, "a", query="why"))
-    assert ledger.newest("why", OWNER, "personal").key == "two"
-    assert ledger.newest("why", OWNER, "acme") is None
-    assert ledger.newest("why", OTHER, "personal") is None
-    assert ledger.newest("how", OWNER, "personal") is None
+    assert ledger.newest("why", OWNER, "personal", 0.0).key == "two"
+    assert ledger.newest("why", OWNER, "acme", 0.0) is None
+    assert ledger.newest("why", OTHER, "personal", 0.0) is None
+    assert ledger.newest("how", OWNER, "personal", 0.0) is None
 
 
 def test_a_key_of_its_own_names_the_run():
     ledger = Ledger()
     ledger.retrieved(retrieved("r1", "a", "root"), "declared")
-    assert ledger.find("root", OWNER) == []
-    (run,) = ledger.find("declared", OWNER)
+    assert ledger.find("root", OWNER, 0.0) == []
+    (run,) = ledger.find("declared", OWNER, 0.0)
     assert run.queries == {"q": ("a",)}
 
 

@@ -79,21 +79,24 @@ def find(plan: Plan, where: Shelf, nodes: Nodes, present: Iterable[Document]) ->
 
 def _find_by_id(plan: Plan, where: Shelf, nodes: Nodes) -> Found:
     ids = [node.id for node in plan.wanted]
-    known = {nodes.node_of(one): one for one in where.by_ids(ids)}
+    fetched = where.by_ids(ids)
+    known = {nodes.node_of(one): one for one in fetched.documents}
     found = {node: known[node] for node in ids if node in known}
-    missing = [node for node in ids if node not in found]
-    why = "not there, or kept out by the call's filter" if where.is_restricted else "not there"
     return Found(
         {node: nodes.result_of(one) for node, one in found.items()},
         found,
-        dict.fromkeys(missing, why),
-        () if where.is_restricted else missing,
+        {node: _why(node in fetched.gone) for node in ids if node not in found},
+        [node for node in ids if node in fetched.gone],
     )
+
+
+def _why(is_gone: bool) -> str:
+    return "not there" if is_gone else "kept out by the call's filter, or another document"
 
 
 def _find_by_source(plan: Plan, where: Shelf, nodes: Nodes, present: set[NodeId | None]) -> Found:
     chunks = [chunk for node in plan.wanted if (chunk := plan.chunks.get(node.id))]
-    by_id = {nodes.id_of(one): one for one in where.by_ids(chunks)}
+    by_id = {nodes.id_of(one): one for one in where.by_ids(chunks).documents}
     known = {
         node.id: best
         for node in plan.wanted
@@ -113,13 +116,13 @@ def _find_by_source(plan: Plan, where: Shelf, nodes: Nodes, present: set[NodeId 
                 missing.append(node)
             else:
                 found[node] = best
-    why = "not there, or kept out by the call's filter" if where.is_restricted else "not there"
     can_tell = nodes.metadata_key is not None and isinstance(where, ChromaShelf)
+    is_gone = can_tell and not where.is_restricted
     return Found(
         {node: nodes.result_of(one) for node, one in found.items()},
         found,
-        dict.fromkeys(missing, why),
-        missing if can_tell and not where.is_restricted else (),
+        dict.fromkeys(missing, _why(is_gone)),
+        missing if is_gone else (),
     )
 
 

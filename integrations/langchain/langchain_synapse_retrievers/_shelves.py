@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from langchain_core.documents import Document
-from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
+from langchain_core.runnables import Runnable
+from langchain_core.runnables.base import RunnableBindingBase
+from langchain_core.vectorstores import InMemoryVectorStore, VectorStore, VectorStoreRetriever
 
 from synapse_retrievers import NodeId
 
@@ -17,6 +19,14 @@ _HARMLESS = {"k", "fetch_k", "lambda_mult", "score_threshold"}
 _CHUNKS_READ = 64
 
 
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """Documents in any order, and the ids that are surely not there any more."""
+
+    documents: Sequence[Document]
+    gone: frozenset[str] = frozenset()
+
+
 class Shelf(Protocol):
     """Where absent documents can be had, with the restrictions of one call."""
 
@@ -25,8 +35,8 @@ class Shelf(Protocol):
         """Whether a document that is not found may still be there."""
         ...
 
-    def by_ids(self, ids: Sequence[str]) -> list[Document]:
-        """The documents of these ids that the restrictions let through, in any order."""
+    def by_ids(self, ids: Sequence[str]) -> Fetched:
+        """The documents of these ids that the restrictions let through."""
         ...
 
     def of_sources(self, key: str, sources: Sequence[str]) -> list[Document]:
@@ -47,9 +57,13 @@ class ChromaShelf:
     def is_restricted(self) -> bool:
         return self.where is not None or self.where_document is not None or self.ids is not None
 
-    def by_ids(self, ids: Sequence[str]) -> list[Document]:
+    def by_ids(self, ids: Sequence[str]) -> Fetched:
         allowed = ids if self.ids is None else [one for one in ids if one in set(self.ids)]
-        return self._get(self.where, ids=list(dict.fromkeys(allowed))) if allowed else []
+        if not allowed:
+            return Fetched(())
+        found = self._get(self.where, ids=list(dict.fromkeys(allowed)))
+        gone = frozenset() if self.is_restricted else frozenset(allowed) - {d.id for d in found}
+        return Fetched(found, gone)
 
     def of_sources(self, key: str, sources: Sequence[str]) -> list[Document]:
         match = {key: {"$in": list(sources)}}
@@ -86,9 +100,15 @@ class IdShelf:
     def is_restricted(self) -> bool:
         return self.accepts is not None
 
-    def by_ids(self, ids: Sequence[str]) -> list[Document]:
+    def by_ids(self, ids: Sequence[str]) -> Fetched:
         found = self.vectorstore.get_by_ids(list(dict.fromkeys(ids))) if ids else []
-        return [one for one in found if self.accepts is None or self.accepts(one)]
+        if self.accepts is not None:
+            return Fetched([one for one in found if self.accepts(one)])
+        # A store may keep its ids in the metadata: then what is gone cannot be told.
+        is_told = all(one.id for one in found)
+        return Fetched(
+            found, frozenset(ids) - {one.id for one in found} if is_told else frozenset()
+        )
 
     def of_sources(self, key: str, sources: Sequence[str]) -> list[Document]:  # noqa: ARG002
         return []
@@ -101,9 +121,10 @@ class OwnShelf:
     fetch: Fetch
     is_restricted: bool = False
 
-    def by_ids(self, ids: Sequence[str]) -> list[Document]:
+    def by_ids(self, ids: Sequence[str]) -> Fetched:
         found = self.fetch(ids)
-        return [found[one] for one in ids if isinstance(found.get(one), Document)]
+        known = [found[one] for one in ids if isinstance(found.get(one), Document)]
+        return Fetched(known, frozenset(one for one in ids if found.get(one) is None))
 
     def of_sources(self, key: str, sources: Sequence[str]) -> list[Document]:  # noqa: ARG002
         return []
@@ -135,6 +156,35 @@ def shelf(
             vectorstore, given.get("filter"), given.get("where_document"), given.get("ids")
         )
     return _id_shelf(vectorstore, given)
+
+
+def restrictions_of(retriever: object) -> dict[str, Any]:
+    """The search arguments that are bound to a retriever, or to one inside it.
+
+    A retriever built of others has no arguments of its own to look at: what keeps a document out
+    inside of it keeps it out of the whole.
+    """
+    found: dict[str, Any] = {}
+    seen: set[int] = set()
+
+    def search(one: object) -> None:
+        if isinstance(one, list | tuple):
+            for part in one:
+                search(part)
+        if not isinstance(one, Runnable) or id(one) in seen:
+            return
+        seen.add(id(one))
+        if isinstance(one, VectorStoreRetriever):
+            found.update(one.search_kwargs)
+            if one.search_type == "similarity_score_threshold":
+                found.setdefault("score_threshold", 0.0)
+        if isinstance(one, RunnableBindingBase):
+            found.update(one.kwargs)
+        for value in vars(one).values():
+            search(value)
+
+    search(retriever)
+    return found
 
 
 def collection_of(vectorstore: VectorStore | None) -> str:

@@ -18,9 +18,9 @@ from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 from pydantic import ConfigDict, Field, model_validator
 
 from langchain_synapse_retrievers._documents import NodeKind, Nodes, find
-from langchain_synapse_retrievers._shelves import Fetch, collection_of, shelf
+from langchain_synapse_retrievers._shelves import Fetch, collection_of, restrictions_of, shelf
 from langchain_synapse_retrievers.listener import listen
-from synapse_retrievers import Call, Found, Plan, Recalled, Seam, Synapse, Trace
+from synapse_retrievers import Call, Found, Plan, Seam, Synapse, Trace, memory
 
 _NAMESPACE: ContextVar[str | None] = ContextVar("synapse_namespace", default=None)
 
@@ -74,7 +74,7 @@ class SynapseRetriever(BaseRetriever):
             TypeError: Something that is no retriever, or options beside a `Synapse`.
         """
         shared: dict[str, Any] = {
-            "synapse": _synapse(store, options),
+            "synapse": memory(store, options),
             "node": node,
             "id_key": id_key,
             "fetch": fetch,
@@ -82,12 +82,15 @@ class SynapseRetriever(BaseRetriever):
             "metadata": getattr(retriever, "metadata", None),
         }
         if _is_plain(retriever):
-            return SynapseVectorStoreRetriever(
+            wrapped = SynapseVectorStoreRetriever(
                 vectorstore=retriever.vectorstore,
                 search_type=retriever.search_type,
                 search_kwargs=retriever.search_kwargs,
                 **shared,
             )
+            # The very dict, not pydantic's copy: who changes the wrapped retriever changes ours.
+            wrapped.search_kwargs = retriever.search_kwargs
+            return wrapped
         return SynapseRetriever(base=retriever, **shared)
 
     @classmethod
@@ -124,10 +127,13 @@ class SynapseRetriever(BaseRetriever):
         trace: Trace | None = self.seam.last_trace.get()
         return trace
 
-    def explain(self, query: str, **kwargs: Any) -> Trace:
+    def explain(self, query: str, config: RunnableConfig | None = None, **kwargs: Any) -> Trace:
         """What is learned about a query: asks the wrapped retriever, notes and teaches nothing."""
-        documents = self._found(query, CallbackManagerForRetrieverRun.get_noop_manager(), kwargs)
-        trace: Trace = self.seam.explain(*self._call(query, documents, None, kwargs))
+        with _named(config):
+            documents = self._found(
+                query, CallbackManagerForRetrieverRun.get_noop_manager(), kwargs
+            )
+            trace: Trace = self.seam.explain(*self._call(query, documents, None, kwargs))
         return trace
 
     def invoke(
@@ -154,15 +160,16 @@ class SynapseRetriever(BaseRetriever):
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **kwargs: Any
     ) -> list[Document]:
         documents = self._found(query, run_manager, kwargs)
-        return self._recalled(query, documents, str(run_manager.run_id), kwargs)
+        return self._noted(*self._recalled(query, documents, str(run_manager.run_id), kwargs))
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **kwargs: Any
     ) -> list[Document]:
         documents = await self._afound(query, run_manager, kwargs)
         run_id = str(run_manager.run_id)
-        recalled = await run_in_executor(None, self._recall, query, documents, run_id, kwargs)
-        return self._arranged(documents, recalled)
+        return self._noted(
+            *await run_in_executor(None, self._recalled, query, documents, run_id, kwargs)
+        )
 
     def _found(
         self, query: str, run_manager: CallbackManagerForRetrieverRun, kwargs: dict[str, Any]
@@ -184,23 +191,26 @@ class SynapseRetriever(BaseRetriever):
 
     def _recalled(
         self, query: str, documents: list[Document], run_id: str, kwargs: dict[str, Any]
-    ) -> list[Document]:
-        return self._arranged(documents, self._recall(query, documents, run_id, kwargs))
+    ) -> tuple[list[Document], Trace | None]:
+        """What to return, and the trace; whatever fails, what the wrapped retriever returned."""
 
-    def _arranged(self, documents: list[Document], recalled: Recalled | None) -> list[Document]:
-        if recalled is None:
-            return documents
+        def recall() -> tuple[list[Document], Trace | None]:
+            recalled = self.seam.recall(*self._call(query, documents, run_id, kwargs))
+            if recalled is None:
+                return documents, None
+            return recalled.arrange(documents), recalled.trace
+
+        # Anything else than a list, which no retriever should return, must not even be iterated.
+        if not isinstance(documents, list):
+            return documents, None
+        told: tuple[list[Document], Trace | None] = self.synapse.guarded(recall, (documents, None))
+        return told
+
+    def _noted(self, documents: list[Document], trace: Trace | None) -> list[Document]:
         # Here, not where it was made: on the async path that was another thread's context.
-        self.seam.last_trace.set(recalled.trace)
-        return recalled.arrange(documents)
-
-    def _recall(
-        self, query: str, documents: list[Document], run_id: str, kwargs: dict[str, Any]
-    ) -> Recalled | None:
-        recalled: Recalled | None = self.synapse.guarded(
-            lambda: self.seam.recall(*self._call(query, documents, run_id, kwargs)), None
-        )
-        return recalled
+        if trace is not None:
+            self.seam.last_trace.set(trace)
+        return documents
 
     def _call(
         self, query: str, documents: list[Document], run_id: str | None, kwargs: dict[str, Any]
@@ -216,7 +226,7 @@ class SynapseRetriever(BaseRetriever):
         return call, lambda plan: find(plan, where, nodes, documents)
 
     def _shelf(self, restrictions: dict[str, Any]) -> Any:
-        return shelf(None, restrictions, self.fetch)
+        return shelf(None, restrictions_of(self.base) | restrictions, self.fetch)
 
     def _checked(self) -> None:
         if not isinstance(self.base, Runnable):
@@ -270,14 +280,6 @@ def _named(config: RunnableConfig | None) -> Iterator[None]:
     finally:
         if token is not None:
             _NAMESPACE.reset(token)
-
-
-def _synapse(store: Any, options: dict[str, Any]) -> Synapse:
-    if isinstance(store, Synapse):
-        if options:
-            raise TypeError(f"give {', '.join(options)} to the Synapse itself")
-        return store
-    return Synapse(store, **({"must_open": False} | options))
 
 
 def _is_plain(retriever: object) -> TypeGuard[VectorStoreRetriever]:

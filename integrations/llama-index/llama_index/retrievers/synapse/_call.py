@@ -1,7 +1,6 @@
 """What the core has to know of a call of ours, read from LlamaIndex's instrumentation."""
 
 from collections.abc import Callable
-from typing import Any
 from uuid import uuid4
 
 from llama_index.core.schema import NodeWithScore
@@ -9,7 +8,7 @@ from llama_index_instrumentation.dispatcher import active_instrument_tags
 from llama_index_instrumentation.span import active_span_id
 
 from llama_index.retrievers.synapse._nodes import Nodes, Shelf, find
-from synapse_retrievers import TREE, Call, Found, Plan, Synapse
+from synapse_retrievers import TREE, Call, Found, Plan
 
 
 def call(
@@ -37,11 +36,3 @@ def own_run() -> str:
     span_id, run_id = active_span_id.get(), str(uuid4())
     TREE.started(run_id, span_id)
     return run_id
-
-
-def memory(store: Any, options: dict[str, Any]) -> Synapse:
-    if isinstance(store, Synapse):
-        if options:
-            raise TypeError(f"give {', '.join(options)} to the Synapse itself")
-        return store
-    return Synapse(store, **({"must_open": False} | options))

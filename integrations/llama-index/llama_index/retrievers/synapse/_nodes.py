@@ -142,8 +142,8 @@ class OwnShelf:
 
     fetch: Fetch
 
-    def hides(self, id_: str) -> bool:  # noqa: ARG002 - whatever it is
-        return False
+    def hides(self, id_: str) -> bool:  # noqa: ARG002 - what it did not give may be there
+        return True
 
     def by_ids(self, ids: Sequence[str]) -> list[BaseNode]:
         found = self.fetch(ids)

@@ -9,7 +9,7 @@ from llama_index.core.retrievers import VectorIndexRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
-from llama_index.retrievers.synapse._call import call, memory, own_run
+from llama_index.retrievers.synapse._call import call, own_run
 from llama_index.retrievers.synapse._nodes import (
     Fetch,
     NodeKind,
@@ -19,7 +19,7 @@ from llama_index.retrievers.synapse._nodes import (
     shelf_of,
 )
 from llama_index.retrievers.synapse.listener import listen
-from synapse_retrievers import Recalled, Seam, Synapse, Trace
+from synapse_retrievers import Recalled, Seam, Synapse, Trace, memory
 
 
 class SynapseRetriever(BaseRetriever):

@@ -10,7 +10,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.vector_stores import MetadataFilters
 from llama_index_instrumentation.span import active_span_id
 
-from llama_index.retrievers.synapse._call import call, memory, own_run
+from llama_index.retrievers.synapse._call import call, own_run
 from llama_index.retrievers.synapse._nodes import (
     IndexShelf,
     NodeKind,
@@ -20,7 +20,7 @@ from llama_index.retrievers.synapse._nodes import (
     collection_of,
 )
 from llama_index.retrievers.synapse.listener import listen, were_restricted
-from synapse_retrievers import Recalled, Seam, Synapse, Trace
+from synapse_retrievers import Recalled, Seam, Synapse, Trace, memory
 
 
 class SynapsePostprocessor(BaseNodePostprocessor):
