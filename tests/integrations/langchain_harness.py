@@ -1,7 +1,6 @@
 """LangChain under the retriever suite: three kinds of wrapped retrievers and one RAG chain."""
 
 import asyncio
-import uuid
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
@@ -24,6 +23,7 @@ from synapse_retrievers import Synapse
 from synapse_retrievers.testing.corpus import CORPUS, embed
 from synapse_retrievers.testing.harness import Harness
 from synapse_retrievers.testing.reins import Wrapped
+from tests.integrations.chroma_client import chroma_client, chroma_settings
 
 
 class HashEmbeddings(Embeddings):
@@ -140,24 +140,6 @@ def reined_chroma():
             return self.wrapped.fetched(lambda: super(ReinedChroma, self).get(ids, **kwargs))
 
     return ReinedChroma
-
-
-@cache
-def chroma_settings():
-    """Made once: reading them takes longer than all else in a test."""
-    from chromadb.config import Settings
-
-    return Settings(anonymized_telemetry=False)
-
-
-def chroma_client():
-    """A database of its own: clients of one process share what they hold."""
-    import chromadb
-
-    chromadb.EphemeralClient(chroma_settings())
-    name = uuid.uuid4().hex
-    chromadb.AdminClient(chroma_settings()).create_database(name)
-    return chromadb.EphemeralClient(chroma_settings(), database=name)
 
 
 def chroma(entries=CORPUS, wrapped=None, name="corpus"):

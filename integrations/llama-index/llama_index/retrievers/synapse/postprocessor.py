@@ -83,6 +83,13 @@ class SynapsePostprocessor(BaseNodePostprocessor):
         trace: Trace | None = self.seam.last_trace.get()
         return trace
 
+    def explain(self, nodes: list[NodeWithScore], query: str | QueryBundle) -> Trace:
+        """What is learned about a query and what the retriever found; notes and teaches nothing."""
+        query_str = query if isinstance(query, str) else query.query_str
+        seen = call(query_str, nodes, Nodes(self.node), self._shelf(), own_run())
+        trace: Trace = self.seam.explain(*seen)
+        return trace
+
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
