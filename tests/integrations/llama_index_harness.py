@@ -14,6 +14,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.chat_engine import ContextChatEngine
 from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
 from llama_index.core.llms.callbacks import llm_completion_callback
+from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.retrievers import VectorIndexRetriever
 from llama_index.core.schema import (
@@ -314,7 +315,9 @@ def engine(answer, *, llm=None, **parts):
 
 
 def chat_engine(answer, *, llm=None, **parts):
-    return ContextChatEngine.from_defaults(llm=llm or said(answer), **parts)
+    # Its own memory opens a database and never closes it.
+    memory = ChatMemoryBuffer.from_defaults(token_limit=10_000_000)
+    return ContextChatEngine.from_defaults(llm=llm or said(answer), memory=memory, **parts)
 
 
 async def _astream(query, answer, parts):

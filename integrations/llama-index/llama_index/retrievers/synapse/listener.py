@@ -3,9 +3,12 @@
 import inspect
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from typing import Any
 
+from llama_index.core.base.llms.base import BaseLLM
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse
+from llama_index.core.base.response.schema import AsyncStreamingResponse, StreamingResponse
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.tools.types import BaseTool
 from llama_index_instrumentation import get_dispatcher
@@ -20,6 +23,8 @@ _GUARD = Guard("the LlamaIndex listener")
 _RESTRICTED: dict[str, None] = {}
 """Root spans in which a retriever with filters ran; the newest ones."""
 _RESTRICTED_KEPT = 1_000
+_STREAMED: ContextVar[str | None] = ContextVar("synapse_streamed", default=None)
+"""The root span of this context's last engine, if it returned a stream that is not read yet."""
 
 
 class SynapseEvents(BaseEventHandler):
@@ -61,11 +66,12 @@ class SynapseSpans(BaseSpanHandler[Any]):
         self,
         id_: str,
         bound_args: inspect.BoundArguments,  # noqa: ARG002 - LlamaIndex's signature
-        instance: Any | None = None,  # noqa: ARG002 - LlamaIndex's signature
+        instance: Any | None = None,
         result: Any | None = None,
         **_: Any,
     ) -> None:
         """A tool call that succeeded has touched what it names."""
+        _GUARD.run(lambda: _returned(id_, instance, result), None)
         _GUARD.run(lambda: _left(id_, is_good=not getattr(result, "is_error", False)), None)
 
     def prepare_to_drop_span(
@@ -101,11 +107,20 @@ def _entered(
         inputs = {**bound_args.arguments, **bound_args.arguments.get("kwargs", {})}
         TREE.tool_started(id_, parent_id, instance.metadata.get_name(), inputs)
         return
+    if parent_id is None and isinstance(instance, BaseLLM):
+        # Reading a stream calls the model when the engine's own spans are over.
+        parent_id = _STREAMED.get()
     root_id = TREE.started(id_, parent_id)
     if isinstance(instance, BaseRetriever) and restrictions_of(instance):
         _RESTRICTED[root_id] = None
         while len(_RESTRICTED) > _RESTRICTED_KEPT:
             _RESTRICTED.pop(next(iter(_RESTRICTED)), None)
+
+
+def _returned(id_: str, instance: object, result: object) -> None:
+    if TREE.root_of(id_) == id_ and not isinstance(instance, BaseLLM):
+        is_stream = isinstance(result, StreamingResponse | AsyncStreamingResponse)
+        _STREAMED.set(id_ if is_stream else None)
 
 
 def _left(id_: str, *, is_good: bool) -> None:
