@@ -117,6 +117,7 @@ class DurablePromises(RetrieverSuite):
         with busy(path):
             harness.run_chain(QUERY, said(*used[:2]), way=way)
         harness.run_chain(f"{QUERY} again", said(*used[1:]), way=way)
+        harness.ask(QUERY, way=way)  # what was handed over is written before the next recall
         assert harness.synapse.stats().waiting == 0
         assert len(list(harness.synapse.edges())) == 2
 

@@ -130,13 +130,15 @@ class ReinedRetriever(VectorIndexRetriever):
 
 
 class StubRetriever(BaseRetriever):
-    """Ranks by the suite's embedding, with an async path of its own; no index, no filter."""
+    """Ranks by the suite's embedding, with an async path of its own; has no index."""
 
-    def __init__(self, entries, wrapped=None, k=6):
+    def __init__(self, nodes, wrapped=None, k=6, filters=None, vector_store_kwargs=None):
         super().__init__()
-        self.nodes = {entry.id: node(entry) for entry in entries}
+        self.nodes = nodes
         self.wrapped = wrapped or Wrapped()
         self.k = k
+        self._filters = filters
+        self._kwargs = vector_store_kwargs
 
     def _retrieve(self, query_bundle):
         asked = embed(query_bundle.query_str)
@@ -144,7 +146,9 @@ class StubRetriever(BaseRetriever):
         def likeness(one):
             return round(sum(a * b for a, b in zip(asked, embed(one.text), strict=True)), 9)
 
-        ranked = sorted(self.nodes.values(), key=lambda one: (-likeness(one), one.node_id))
+        wanted = {one.key: one.value for one in self._filters.filters} if self._filters else {}
+        found = [one for one in self.nodes.values() if wanted.items() <= one.metadata.items()]
+        ranked = sorted(found, key=lambda one: (-likeness(one), one.node_id))
         return [NodeWithScore(node=one, score=likeness(one)) for one in ranked[: self.k]]
 
     async def _aretrieve(self, query_bundle):

@@ -11,6 +11,7 @@ from tests.integrations.llama_index_harness import (
     ReinedRetriever,
     StubRetriever,
     chroma,
+    node,
 )
 
 
@@ -36,19 +37,23 @@ class TestChroma(RetrieverConformance):
 class TestAnyRetriever(RetrieverConformance):
     @property
     def cannot(self):
-        none = "a retriever of one's own has no restriction that LlamaIndex knows of"
         return {
-            "filter": none,
-            "threshold restriction": none,
-            "unknown restriction": none,
+            "filter": "the user's fetch= knows nothing of the retriever's filters",
             "delete": "what the user's fetch= does not give may still be there",
         }
 
     def build(self, where, *, corpus=CORPUS, k=6, **options):
         wrapped = Wrapped()
-        base = StubRetriever(corpus, wrapped, k)
-        ours = SynapseRetriever(base, where, fetch=base.fetch, **options)
-        return LlamaIndexHarness({None: ours}, wrapped, base)
+        nodes = {entry.id: node(entry) for entry in corpus}
+        bases = {
+            restriction: StubRetriever(nodes, wrapped, k, **limits)
+            for restriction, limits in RESTRICTIONS.items()
+        }
+        base = bases.pop(None)
+        ours = {None: SynapseRetriever(base, where, fetch=base.fetch, **options)}
+        for restriction, limited in bases.items():
+            ours[restriction] = SynapseRetriever(limited, ours[None].synapse, fetch=limited.fetch)
+        return LlamaIndexHarness(ours, wrapped, base)
 
 
 class TestPostprocessor(RetrieverConformance):

@@ -23,6 +23,8 @@ _GUARD = Guard("the LlamaIndex listener")
 _RESTRICTED: dict[str, None] = {}
 """Root spans in which a retriever with filters ran; the newest ones."""
 _RESTRICTED_KEPT = 1_000
+_RETRIEVED: ContextVar[str | None] = ContextVar("synapse_retrieved", default=None)
+"""The root span of this context's last retrieval."""
 _STREAMED: ContextVar[str | None] = ContextVar("synapse_streamed", default=None)
 """The root span of this context's last engine, if it returned a stream that is not read yet."""
 
@@ -96,8 +98,9 @@ def listen() -> None:
 
 
 def were_restricted(span_id: str | None) -> bool:
-    """Whether a retriever with filters ran under the same root."""
-    return span_id is not None and TREE.root_of(span_id) in _RESTRICTED
+    """Whether a retriever with filters ran under the same root; without one, just before."""
+    root_id = TREE.root_of(span_id) if span_id is not None else _RETRIEVED.get()
+    return root_id in _RESTRICTED
 
 
 def _entered(
@@ -111,6 +114,8 @@ def _entered(
         # Reading a stream calls the model when the engine's own spans are over.
         parent_id = _STREAMED.get()
     root_id = TREE.started(id_, parent_id)
+    if isinstance(instance, BaseRetriever):
+        _RETRIEVED.set(root_id)
     if isinstance(instance, BaseRetriever) and restrictions_of(instance):
         _RESTRICTED[root_id] = None
         while len(_RESTRICTED) > _RESTRICTED_KEPT:
