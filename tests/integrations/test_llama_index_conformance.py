@@ -39,7 +39,6 @@ class TestAnyRetriever(RetrieverConformance):
     def cannot(self):
         return {
             "filter": "the user's fetch= knows nothing of the retriever's filters",
-            "delete": "what the user's fetch= does not give may still be there",
         }
 
     def build(self, where, *, corpus=CORPUS, k=6, **options):

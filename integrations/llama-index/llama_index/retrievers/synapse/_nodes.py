@@ -142,8 +142,8 @@ class OwnShelf:
 
     fetch: Fetch
 
-    def hides(self, id_: str) -> bool:  # noqa: ARG002 - what it did not give may be there
-        return True
+    def hides(self, id_: str) -> bool:
+        return self.fetch([id_]).get(id_) is not None
 
     def by_ids(self, ids: Sequence[str]) -> list[BaseNode]:
         found = self.fetch(ids)

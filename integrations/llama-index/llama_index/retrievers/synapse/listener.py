@@ -2,14 +2,17 @@
 
 import inspect
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any
+from weakref import ref
 
 from llama_index.core.base.llms.base import BaseLLM
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse
 from llama_index.core.base.response.schema import AsyncStreamingResponse, StreamingResponse
 from llama_index.core.retrievers import BaseRetriever
+from llama_index.core.schema import NodeWithScore
 from llama_index.core.tools.types import BaseTool
 from llama_index_instrumentation import get_dispatcher
 from llama_index_instrumentation.base.event import BaseEvent
@@ -23,8 +26,8 @@ _GUARD = Guard("the LlamaIndex listener")
 _RESTRICTED: dict[str, None] = {}
 """Root spans in which a retriever with filters ran; the newest ones."""
 _RESTRICTED_KEPT = 1_000
-_RETRIEVED: ContextVar[str | None] = ContextVar("synapse_retrieved", default=None)
-"""The root span of this context's last retrieval."""
+_KEPT_IN: deque[list["ref[NodeWithScore]"]] = deque(maxlen=64)
+"""The very hits that retrievers with filters returned; the newest ones."""
 _STREAMED: ContextVar[str | None] = ContextVar("synapse_streamed", default=None)
 """The root span of this context's last engine, if it returned a stream that is not read yet."""
 
@@ -97,10 +100,15 @@ def listen() -> None:
         root.add_span_handler(SynapseSpans())
 
 
-def were_restricted(span_id: str | None) -> bool:
-    """Whether a retriever with filters ran under the same root; without one, just before."""
-    root_id = TREE.root_of(span_id) if span_id is not None else _RETRIEVED.get()
-    return root_id in _RESTRICTED
+def were_restricted(span_id: str | None, hits: Sequence[NodeWithScore]) -> bool:
+    """Whether these hits come from a retriever with filters, as far as that can be seen.
+
+    One that ran under the same root; where no span is open, one that returned one of them lately.
+    """
+    if span_id is not None:
+        return TREE.root_of(span_id) in _RESTRICTED
+    kept = {id(hit()) for hits in tuple(_KEPT_IN) for hit in hits}
+    return any(id(hit) in kept for hit in hits)
 
 
 def _entered(
@@ -114,8 +122,6 @@ def _entered(
         # Reading a stream calls the model when the engine's own spans are over.
         parent_id = _STREAMED.get()
     root_id = TREE.started(id_, parent_id)
-    if isinstance(instance, BaseRetriever):
-        _RETRIEVED.set(root_id)
     if isinstance(instance, BaseRetriever) and restrictions_of(instance):
         _RESTRICTED[root_id] = None
         while len(_RESTRICTED) > _RESTRICTED_KEPT:
@@ -123,6 +129,10 @@ def _entered(
 
 
 def _returned(id_: str, instance: object, result: object) -> None:
+    if isinstance(instance, BaseRetriever) and isinstance(result, list):
+        if restrictions_of(instance):
+            _KEPT_IN.append([ref(hit) for hit in result])
+        return
     if TREE.root_of(id_) == id_ and not isinstance(instance, BaseLLM):
         is_stream = isinstance(result, StreamingResponse | AsyncStreamingResponse)
         _STREAMED.set(id_ if is_stream else None)

@@ -86,7 +86,7 @@ class SynapsePostprocessor(BaseNodePostprocessor):
     def explain(self, nodes: list[NodeWithScore], query: str | QueryBundle) -> Trace:
         """What is learned about a query and what the retriever found; notes and teaches nothing."""
         query_str = query if isinstance(query, str) else query.query_str
-        seen = call(query_str, nodes, Nodes(self.node), self._shelf(), own_run())
+        seen = call(query_str, nodes, Nodes(self.node), self._shelf(nodes), own_run())
         trace: Trace = self.seam.explain(*seen)
         return trace
 
@@ -109,16 +109,16 @@ class SynapsePostprocessor(BaseNodePostprocessor):
 
         def recall() -> Recalled | None:
             recalled: Recalled | None = self.seam.recall(
-                *call(query, hits, Nodes(self.node), self._shelf(), own_run())
+                *call(query, hits, Nodes(self.node), self._shelf(hits), own_run())
             )
             return recalled
 
         return self.synapse.guarded(recall, None)
 
-    def _shelf(self) -> Shelf | str:
+    def _shelf(self, hits: list[NodeWithScore]) -> Shelf | str:
         if self.index is None:
             return "only re-orders: give index="
-        if self.filters is None and were_restricted(active_span_id.get()):
+        if self.filters is None and were_restricted(active_span_id.get(), hits):
             return "the retriever in front has filters: give filters="
         return IndexShelf(self.index.vector_store, self.index.docstore, self.filters)
 
