@@ -288,9 +288,7 @@ class PostprocessorHarness(LlamaIndexHarness):
 
     def _engine(self):
         restriction = next(key for key, one in self.retrievers.items() if one is self._asked)
-        return engine(
-            "", retriever=self._fronts[restriction], node_postprocessors=[self._asked]
-        )
+        return engine("", retriever=self._fronts[restriction], node_postprocessors=[self._asked])
 
     def _retrieve(self, query):
         return self._engine().retrieve(QueryBundle(query))

@@ -103,10 +103,11 @@ def listen() -> None:
 def were_restricted(span_id: str | None, hits: Sequence[NodeWithScore]) -> bool:
     """Whether these hits come from a retriever with filters, as far as that can be seen.
 
-    One that ran under the same root; where no span is open, one that returned one of them lately.
+    One that ran under the same root, or one that returned one of them lately: an engine's
+    `retrieve` opens no root around its parts.
     """
-    if span_id is not None:
-        return TREE.root_of(span_id) in _RESTRICTED
+    if span_id is not None and TREE.root_of(span_id) in _RESTRICTED:
+        return True
     kept = {id(hit()) for hits in tuple(_KEPT_IN) for hit in hits}
     return any(id(hit) in kept for hit in hits)
 
