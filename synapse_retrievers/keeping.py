@@ -187,6 +187,7 @@ class Keeping:
         """
         if ids is None and namespace is None and before is None and query is None:
             raise FeedbackError("forget()", None, "ids=, namespace=, before= or query=")
+        settle()
         self._writing.try_drain()
         return self.store.forget(
             ids=None if ids is None else checked_ids(ids),

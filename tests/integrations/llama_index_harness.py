@@ -199,7 +199,7 @@ RESTRICTIONS = {
 
 
 class LlamaIndexHarness(Harness):
-    """`retrievers` maps a restriction to a retriever: LlamaIndex restricts retrievers, not calls."""
+    """`retrievers` maps a restriction to a retriever: LlamaIndex restricts no calls."""
 
     runs = ("sync", "async", "stream", "astream", "chat", "achat", "stream chat", "thread")
 
