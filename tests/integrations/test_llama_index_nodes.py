@@ -1,0 +1,138 @@
+"""What LlamaIndex's retrievers restrict, follow and fetch stays theirs."""
+
+import pytest
+from llama_index.core.postprocessor import LongContextReorder, SimilarityPostprocessor
+from llama_index.core.retrievers import QueryFusionRetriever
+from llama_index.core.schema import IndexNode, NodeWithScore, TextNode
+
+from llama_index.retrievers.synapse import SynapseRetriever
+from synapse_retrievers.testing.corpus import CORPUS, QUERY
+from tests.integrations.llama_index_harness import StubRetriever, chroma, only, said, simple
+
+
+def ids(hits):
+    return [hit.node_id for hit in hits]
+
+
+def warm(retriever, hits, tenant=None):
+    """Teach the third hit together with a node that is not among the hits; that node's id."""
+    absent = next(
+        one.id for one in CORPUS if one.id not in ids(hits) and tenant in {None, one.tenant}
+    )
+    retriever.synapse.reinforce([hits[2].node_id, absent], query=QUERY)
+    return absent
+
+
+@pytest.mark.parametrize("make", [chroma, simple])
+def test_an_absent_node_comes_from_where_the_text_lies(make):
+    base = make().as_retriever(similarity_top_k=5)
+    ours = SynapseRetriever(base, "memory:")
+    absent = warm(ours, base.retrieve(QUERY))
+    assert absent in ids(ours.retrieve(QUERY))
+
+
+@pytest.mark.parametrize("make", [chroma, simple])
+@pytest.mark.parametrize(("tenant", "enters"), [("a", True), ("b", False)])
+def test_a_filter_keeps_its_door(make, tenant, enters):
+    base = make().as_retriever(similarity_top_k=4, filters=only("tenant", "a"))
+    ours = SynapseRetriever(base, "memory:")
+    absent = warm(ours, base.retrieve(QUERY), tenant)
+    after = ours.retrieve(QUERY)
+    assert (absent in ids(after)) is enters
+    assert {hit.metadata["tenant"] for hit in after} == {"a"}
+    assert len(after) == 4
+
+
+def test_node_ids_keep_their_door():
+    index = simple()
+    allowed = [one.id for one in CORPUS[:8]]
+    base = index.as_retriever(similarity_top_k=4)
+    base._node_ids = allowed
+    ours = SynapseRetriever(base, "memory:")
+    ours.synapse.reinforce([base.retrieve(QUERY)[1].node_id, CORPUS[12].id], query=QUERY)
+    assert set(ids(ours.retrieve(QUERY))) <= set(allowed)
+
+
+def test_a_fusion_of_retrievers_is_reordered_and_with_an_index_displaced():
+    index = chroma()
+    parts = [index.as_retriever(similarity_top_k=4), index.as_retriever(similarity_top_k=5)]
+    base = QueryFusionRetriever(
+        parts, similarity_top_k=5, num_queries=1, use_async=False, llm=said("")
+    )
+    found = base.retrieve(QUERY)
+    plain = SynapseRetriever(base, "memory:")
+    absent = warm(plain, found)
+    assert sorted(ids(plain.retrieve(QUERY))) == sorted(ids(found))
+    assert "index=" in plain.last_trace.reason
+    indexed = SynapseRetriever(base, plain.synapse, index=index)
+    assert absent in ids(indexed.retrieve(QUERY))
+
+
+def test_a_filter_inside_of_a_fusion_closes_the_door():
+    index = chroma()
+    inner = index.as_retriever(similarity_top_k=5, filters=only("tenant", "a"))
+    base = QueryFusionRetriever(
+        [inner], similarity_top_k=5, num_queries=1, use_async=False, llm=said("")
+    )
+    ours = SynapseRetriever(base, "memory:", index=index)
+    absent = warm(ours, base.retrieve(QUERY), "b")
+    assert absent not in ids(ours.retrieve(QUERY))
+
+
+def test_objects_are_followed_by_the_wrapped_retriever_and_the_count_is_its_own():
+    inside = [NodeWithScore(node=TextNode(id_=f"in {n}", text=f"inside {n}")) for n in range(3)]
+    pointer = IndexNode(id_="pointer", text="points", index_id="map")
+    nodes = {"pointer": pointer, "plain": TextNode(id_="plain", text="plain")}
+    base = Following(nodes, inside)
+    before = base.retrieve(QUERY)
+    ours = SynapseRetriever(base, "memory:")
+    assert ids(ours.retrieve(QUERY)) == ids(before)
+    assert len(before) == 4
+
+
+class Following(StubRetriever):
+    """Its pointer stands for three nodes."""
+
+    def __init__(self, nodes, inside):
+        super().__init__(nodes)
+        part = StubRetriever({})
+        part.retrieve = lambda query: list(inside)
+        self.object_map = {"map": part}
+
+    def _handle_recursive_retrieval(self, query_bundle, nodes):
+        return super(StubRetriever, self)._handle_recursive_retrieval(query_bundle, nodes)
+
+
+def test_postprocessors_behind_us_keep_working():
+    base = chroma().as_retriever(similarity_top_k=5)
+    ours = SynapseRetriever(base, "memory:")
+    before = base.retrieve(QUERY)
+    warm(ours, before)
+    cutoff = before[2].score
+    after = ours.retrieve(QUERY)
+    kept = SimilarityPostprocessor(similarity_cutoff=cutoff).postprocess_nodes(after)
+    assert len(kept) == len([hit for hit in before if hit.score >= cutoff])
+    assert sorted(ids(LongContextReorder().postprocess_nodes(after))) == sorted(ids(after))
+
+
+class Tiny(StubRetriever):
+    """Its scores are as small as those of vectors that nobody scaled."""
+
+    def _retrieve(self, query_bundle):
+        hits = super()._retrieve(query_bundle)
+        return [NodeWithScore(node=hit.node, score=hit.score * 1e-261) for hit in hits]
+
+
+def test_scores_so_small_that_they_are_0_do_not_let_a_weak_node_overtake_the_first():
+    base = Tiny({one.id: TextNode(id_=one.id, text=one.text) for one in CORPUS})
+    ours = SynapseRetriever(base, "memory:")
+    first, second, *_ = ids(base.retrieve(QUERY))
+    ours.synapse.reinforce([first, second], strength=0.1)
+    assert ids(ours.retrieve(QUERY))[0] == first
+
+
+def test_an_empty_query_changes_nothing_and_teaches_nothing():
+    base = chroma().as_retriever(similarity_top_k=4)
+    ours = SynapseRetriever(base, "memory:")
+    warm(ours, base.retrieve(QUERY))
+    assert ids(ours.retrieve("")) == ids(base.retrieve(""))
