@@ -35,7 +35,7 @@ def checked_ids(values: Iterable[object]) -> list[NodeId]:
         NodeIdError: One is no id, or a single text was given where a list is meant.
     """
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise NodeIdError(values)
+        raise NodeIdError(values, is_list=True)
     return list(dict.fromkeys(map(checked_id, values)))
 
 

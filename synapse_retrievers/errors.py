@@ -32,11 +32,14 @@ class ParamError(SynapseError, ValueError):
 class NodeIdError(SynapseError, ValueError):
     """An id is missing or not text."""
 
-    def __init__(self, value: object) -> None:
-        super().__init__(
-            f"{value!r:.100} is no node id: ids are non-empty text that UTF-8 can hold; "
+    def __init__(self, value: object, *, is_list: bool = False) -> None:
+        told = (
+            f"{value!r:.100} is no list of node ids: put ids, also a single one, into a list"
+            if is_list
+            else f"{value!r:.100} is no node id: ids are non-empty text that UTF-8 can hold; "
             "convert yours with str() before you pass them"
         )
+        super().__init__(told)
         self.value = value
 
 

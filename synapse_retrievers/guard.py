@@ -5,6 +5,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 from weakref import WeakSet
 
+from synapse_retrievers.errors import SynapseError
+
 _Value = TypeVar("_Value")
 
 _LOGGER = logging.getLogger("synapse_retrievers")
@@ -17,7 +19,7 @@ _WARNED_OBJECTS: "WeakSet[Any]" = WeakSet()
 class Guard:
     """Counts what failed and warns once of each subject, however many objects guard it.
 
-    `failures` counts every one; the warning carries the traceback of the first.
+    `failures` counts every one; the warning tells the first.
     """
 
     def __init__(self, subject: str, of: object = None) -> None:
@@ -48,7 +50,8 @@ class Guard:
                 "this is said once (stats().failures counts on): %s",
                 self._subject,
                 error,
-                exc_info=error,
+                # Our own errors say all in one line; where another comes from has to be seen.
+                exc_info=None if isinstance(error, SynapseError) else error,
             )
 
     def _was_warned_of(self) -> bool:

@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any, Self
 from uuid import uuid4
 
@@ -238,4 +239,8 @@ def memory(store: str | os.PathLike[str] | Synapse | None, options: Mapping[str,
         if options:
             raise TypeError(f"give {', '.join(options)} to the Synapse itself")
         return store
+    unknown = options.keys() - signature(Synapse).parameters.keys()
+    if unknown:
+        known = ", ".join(list(signature(Synapse).parameters)[1:])
+        raise TypeError(f"there is no option {', '.join(sorted(unknown))}: there are {known}")
     return Synapse(store, **({"must_open": False} | dict(options)))
