@@ -67,16 +67,30 @@ def version_of(connection: sqlite3.Connection, url: str) -> int:
         StoreVersionError: A newer release wrote it.
         StoreCorruptError: It is a database of something else.
     """
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    application, version, objects = _marks(connection)
     if application == APPLICATION_ID:
         if version > SCHEMA:
             raise StoreVersionError(url, version, SCHEMA)
-        return int(version)
-    (objects,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        return version
     if application or version or objects:
         raise StoreCorruptError(url, "it is a database of another application")
     return 0
+
+
+def _marks(connection: sqlite3.Connection) -> tuple[int, int, int]:
+    """Application id, version and number of tables, all of one moment."""
+    is_own = not connection.in_transaction
+    # One snapshot: another process may be making this very file a store just now.
+    if is_own:
+        connection.execute("BEGIN")
+    try:
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        (objects,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    finally:
+        if is_own and connection.in_transaction:
+            connection.execute("ROLLBACK")
+    return int(application), int(version), int(objects)
 
 
 def migrate(connection: sqlite3.Connection, url: str) -> None:

@@ -56,3 +56,21 @@ def test_a_failing_step_leaves_the_file_as_it_was(tmp_path, monkeypatch):
         assert not file.in_transaction
         assert file.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
         assert file.execute("PRAGMA user_version").fetchone() == (0,)
+
+
+def test_a_file_that_becomes_a_store_while_it_is_looked_at_is_not_somebody_elses(tmp_path):
+    path = tmp_path / "synapse.db"
+    looking, making = (sqlite3.connect(path, isolation_level=None, timeout=0) for _ in range(2))
+    for connection in (looking, making):
+        connection.execute("PRAGMA journal_mode = WAL")
+
+    def become(statement):
+        if "user_version" in statement:
+            looking.set_trace_callback(None)
+            migrations.migrate(making, "test")
+
+    looking.set_trace_callback(become)
+    assert migrations.version_of(looking, "test") == 0
+    assert migrations.version_of(looking, "test") == SCHEMA
+    looking.close()
+    making.close()
