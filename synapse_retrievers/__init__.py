@@ -29,7 +29,7 @@ from synapse_retrievers.params import LearningParams, RecallParams
 from synapse_retrievers.recall.chunk import best_chunk
 from synapse_retrievers.recall.explain import Carrier, Move, Reached, Trace
 from synapse_retrievers.recall.plan import Plan, Recalled
-from synapse_retrievers.seam import Call, Found, Seam, memory
+from synapse_retrievers.seam import Call, Found, Seam, memory, node_kind
 from synapse_retrievers.stats import Stats
 from synapse_retrievers.stores.url import open_store
 from synapse_retrievers.synapse import Synapse
@@ -87,6 +87,7 @@ __all__ = [
     "best_chunk",
     "mark_context",
     "memory",
+    "node_kind",
     "observe",
     "observe_soon",
     "open_store",

@@ -244,3 +244,21 @@ def memory(store: str | os.PathLike[str] | Synapse | None, options: Mapping[str,
         known = ", ".join(list(signature(Synapse).parameters)[1:])
         raise TypeError(f"there is no option {', '.join(sorted(unknown))}: there are {known}")
     return Synapse(store, **({"must_open": False} | dict(options)))
+
+
+def node_kind(kind: object) -> str:
+    """What a store records of how nodes are known: the name, or "callable" for a function.
+
+    Raises:
+        ValueError: It is none.
+    """
+    if callable(kind):
+        return "callable"
+    if isinstance(kind, str) and kind.removeprefix("metadata:") not in {"", kind}:
+        return kind
+    if isinstance(kind, str) and kind in {"id", "source"}:
+        return kind
+    raise ValueError(
+        f'node={kind!r:.100} is not known: give "id", "source", "metadata:<key>" or a function '
+        "that names what is learned about"
+    )

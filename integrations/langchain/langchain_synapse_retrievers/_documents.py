@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Self, TypeAlias
+from typing import TypeAlias
 
 from langchain_core.documents import Document
 
@@ -21,33 +21,11 @@ class Nodes:
     id_key: str | None = None
 
     @property
-    def name(self) -> str:
-        """What the store records."""
-        return self.kind if isinstance(self.kind, str) else "callable"
-
-    @property
     def metadata_key(self) -> str | None:
         """The metadata key that names a document's node, if that is how it is known."""
         if not isinstance(self.kind, str) or self.kind == "id":
             return None
         return "source" if self.kind == "source" else self.kind.removeprefix("metadata:")
-
-    def checked(self) -> Self:
-        """Itself, if the kind is one.
-
-        Raises:
-            ValueError: It is not.
-        """
-        is_named = isinstance(self.kind, str) and (
-            self.kind in {"id", "source"}
-            or self.kind.removeprefix("metadata:") not in {"", self.kind}
-        )
-        if not is_named and not callable(self.kind):
-            raise ValueError(
-                f'node={self.kind!r:.100} is not known: give "id", "source", "metadata:<key>" or '
-                "a function of a document"
-            )
-        return self
 
     def id_of(self, document: Document) -> NodeId | None:
         """`Document.id`, else metadata `_id`, else `id_key`; None: it has none."""

@@ -20,7 +20,7 @@ from pydantic import ConfigDict, Field, model_validator
 from langchain_synapse_retrievers._documents import NodeKind, Nodes, find
 from langchain_synapse_retrievers._shelves import Fetch, collection_of, restrictions_of, shelf
 from langchain_synapse_retrievers.listener import listen
-from synapse_retrievers import Call, Found, Plan, Seam, Synapse, Trace, memory
+from synapse_retrievers import Call, Found, Plan, Seam, Synapse, Trace, memory, node_kind
 
 _NAMESPACE: ContextVar[str | None] = ContextVar("synapse_namespace", default=None)
 
@@ -116,8 +116,7 @@ class SynapseRetriever(BaseRetriever):
             self.synapse = Synapse(self.synapse, must_open=False)
         self._checked()
         if self.seam is None:
-            nodes = Nodes(self.node, self.id_key).checked()
-            self.seam = Seam.opened(self.synapse, nodes.name, self._collection())
+            self.seam = Seam.opened(self.synapse, node_kind(self.node), self._collection())
         listen()
         return self
 

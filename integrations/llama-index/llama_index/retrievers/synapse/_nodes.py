@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 from llama_index.core.retrievers import BaseRetriever, VectorIndexRetriever
 from llama_index.core.schema import BaseNode, IndexNode, MetadataMode, NodeWithScore
@@ -24,28 +24,6 @@ class Nodes:
     """How nodes are known: by `kind`, and each node itself by its id."""
 
     kind: NodeKind = "id"
-
-    def checked(self) -> Self:
-        """Itself, if the kind is one.
-
-        Raises:
-            ValueError: It is not.
-        """
-        is_named = isinstance(self.kind, str) and (
-            self.kind in {"id", "source"}
-            or self.kind.removeprefix("metadata:") not in {"", self.kind}
-        )
-        if not is_named and not callable(self.kind):
-            raise ValueError(
-                f'node={self.kind!r:.100} is not known: give "id", "source", "metadata:<key>" or '
-                "a function of a node"
-            )
-        return self
-
-    @property
-    def name(self) -> str:
-        """What the store records."""
-        return self.kind if isinstance(self.kind, str) else "callable"
 
     def node_of(self, node: BaseNode) -> NodeId | None:
         """What is learned about; None: nothing can be."""

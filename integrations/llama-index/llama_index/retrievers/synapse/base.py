@@ -19,7 +19,7 @@ from llama_index.retrievers.synapse._nodes import (
     shelf_of,
 )
 from llama_index.retrievers.synapse.listener import listen
-from synapse_retrievers import Recalled, Seam, Synapse, Trace, memory
+from synapse_retrievers import Recalled, Seam, Synapse, Trace, memory, node_kind
 
 
 class SynapseRetriever(BaseRetriever):
@@ -62,10 +62,10 @@ class SynapseRetriever(BaseRetriever):
         self._base = base
         self._index = index
         self._fetch = fetch
-        self._nodes = Nodes(node).checked()
+        self._nodes = Nodes(node)
         vector_store = getattr(base, "_vector_store", getattr(index, "vector_store", None))
         self._seam = Seam.opened(
-            memory(store, options), self._nodes.name, collection_of(vector_store)
+            memory(store, options), node_kind(node), collection_of(vector_store)
         )
         listen()
 

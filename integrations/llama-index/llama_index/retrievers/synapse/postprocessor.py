@@ -20,7 +20,7 @@ from llama_index.retrievers.synapse._nodes import (
     collection_of,
 )
 from llama_index.retrievers.synapse.listener import listen, were_restricted
-from synapse_retrievers import Recalled, Seam, Synapse, Trace, memory
+from synapse_retrievers import Recalled, Seam, Synapse, Trace, memory, node_kind
 
 
 class SynapsePostprocessor(BaseNodePostprocessor):
@@ -56,10 +56,9 @@ class SynapsePostprocessor(BaseNodePostprocessor):
             NamespaceClaimedError: The namespace serves another collection, or other nodes.
             TypeError: Options beside a `Synapse`.
         """
-        nodes = Nodes(node).checked()
         seam = Seam.opened(
             memory(store, options),
-            nodes.name,
+            node_kind(node),
             collection_of(getattr(index, "vector_store", None)),
         )
         given: dict[str, Any] = {"index": index, "filters": filters, "node": node, "seam": seam}
