@@ -1,13 +1,22 @@
 """What LlamaIndex's retrievers restrict, follow and fetch stays theirs."""
 
 import pytest
+from llama_index.core import Document, StorageContext, VectorStoreIndex
+from llama_index.core.node_parser import HierarchicalNodeParser, get_leaf_nodes
 from llama_index.core.postprocessor import LongContextReorder, SimilarityPostprocessor
-from llama_index.core.retrievers import QueryFusionRetriever
+from llama_index.core.retrievers import AutoMergingRetriever, QueryFusionRetriever
 from llama_index.core.schema import IndexNode, NodeWithScore, TextNode
 
 from llama_index.retrievers.synapse import SynapseRetriever
 from synapse_retrievers.testing.corpus import CORPUS, QUERY
-from tests.integrations.llama_index_harness import StubRetriever, chroma, only, said, simple
+from tests.integrations.llama_index_harness import (
+    HashEmbedding,
+    StubRetriever,
+    chroma,
+    only,
+    said,
+    simple,
+)
 
 
 def ids(hits):
@@ -136,3 +145,48 @@ def test_an_empty_query_changes_nothing_and_teaches_nothing():
     ours = SynapseRetriever(base, "memory:")
     warm(ours, base.retrieve(QUERY))
     assert ids(ours.retrieve("")) == ids(base.retrieve(""))
+
+
+def test_an_auto_merging_retriever_keeps_its_count_and_is_displaced_through_its_index():
+    documents = [Document(text=" ".join([one.text] * 6), id_=one.id) for one in CORPUS]
+    parser = HierarchicalNodeParser.from_defaults(chunk_sizes=[128, 32], chunk_overlap=0)
+    nodes = parser.get_nodes_from_documents(documents)
+    context = StorageContext.from_defaults()
+    context.docstore.add_documents(nodes)
+    index = VectorStoreIndex(
+        get_leaf_nodes(nodes), storage_context=context, embed_model=HashEmbedding()
+    )
+    base = AutoMergingRetriever(index.as_retriever(similarity_top_k=6), context)
+    before = base.retrieve(QUERY)
+    ours = SynapseRetriever(base, "memory:", index=index)
+    assert ids(ours.retrieve(QUERY)) == ids(before)
+    leaves = [node.node_id for node in get_leaf_nodes(nodes)]
+    absent = next(one for one in leaves if one not in ids(before))
+    ours.synapse.reinforce([before[-1].node_id, absent], query=QUERY)
+    after = ours.retrieve(QUERY)
+    assert len(after) == len(before)
+    assert (absent in ids(after)) is (len(before) > 1)
+
+
+@pytest.mark.parametrize("key", ["file_path", "source"])
+def test_nodes_of_one_file_are_learned_together(key):
+    nodes = [
+        TextNode(id_=f"{one.id}/{part}", text=f"{one.text} part {part}", metadata={key: one.source})
+        for one in CORPUS
+        for part in range(2)
+    ]
+    store = chroma([]).vector_store
+    index = VectorStoreIndex(
+        nodes,
+        storage_context=StorageContext.from_defaults(vector_store=store),
+        embed_model=HashEmbedding(),
+    )
+    base = index.as_retriever(similarity_top_k=4)
+    ours = SynapseRetriever(base, "memory:", node="source")
+    before = base.retrieve(QUERY)
+    shown = {hit.metadata[key] for hit in before}
+    absent = next(one.source for one in CORPUS if one.source not in shown)
+    ours.synapse.reinforce([before[0].metadata[key], absent], query=QUERY)
+    after = ours.retrieve(QUERY)
+    assert absent in {hit.metadata[key] for hit in after}
+    assert len(after) == 4

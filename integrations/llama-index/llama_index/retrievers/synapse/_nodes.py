@@ -153,9 +153,7 @@ def restrictions_of(retriever: object) -> bool:
         if id(one) in seen or not isinstance(one, BaseRetriever):
             return False
         seen.add(id(one))
-        if any(
-            getattr(one, name, None) for name in ("_filters", "_node_ids", "_doc_ids", "_kwargs")
-        ):
+        if _keeps_out(one):
             return True
         inner: Iterable[object] = vars(one).values()
         return any(
@@ -165,6 +163,17 @@ def restrictions_of(retriever: object) -> bool:
         )
 
     return search(retriever)
+
+
+def _keeps_out(one: BaseRetriever) -> bool:
+    if any(getattr(one, name, None) for name in ("_filters", "_doc_ids", "_kwargs")):
+        return True
+    # An index whose text lies in the docstore hands over the ids of all its nodes.
+    index = getattr(one, "_index", None)
+    allowed = set(getattr(one, "_node_ids", None) or ())
+    return bool(allowed) and (
+        index is None or allowed != set(index.index_struct.nodes_dict.values())
+    )
 
 
 def find(plan: Plan, where: Shelf, nodes: Nodes, present: Iterable[NodeWithScore]) -> Found:
