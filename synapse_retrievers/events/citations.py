@@ -41,6 +41,12 @@ _LABEL = re.compile(
     r"|^[ \t]*(?P<e>\d{1,3})[.):][ \t]*\n?\Z",
     re.IGNORECASE | re.MULTILINE,
 )
+_PART_LABEL = re.compile(
+    rf"^[ \t>*#-]{{0,9}}(?:\[{_NOUN}?\s?(\d{{1,3}})\]|{_NOUN}\s?[#:]?\s?(\d{{1,3}})\b):?\s{{0,3}}",
+    re.IGNORECASE | re.MULTILINE,
+)
+_PART = (30, 60)  # least and most characters by which a part of a chunk is found
+_PARTS = 100  # labels that are looked at, the newest first
 _BEFORE = 400  # characters before a chunk in which its label is sought
 _HEAD = 300  # characters of a chunk by which it is found
 _OCCURRENCES = 8  # of a text that are looked at, the newest first
@@ -98,8 +104,9 @@ def numbering(prompt: str, chunks: Sequence[str]) -> dict[int, tuple[int, ...]]:
     r"""The number that labels each chunk in the prompt -> the chunk's position.
 
     A label is `[1]`, `Source 1:`, `Document 1`, `1.` or `<source id="1">` directly before the
-    text; a title or `key: value` lines may stand between. Equal texts have one number; a number
-    of different texts means nothing. Empty where the prompt numbers nothing.
+    text; a title or `key: value` lines may stand between. Equal texts have one number, a chunk
+    that was split has one for each part; a number of different texts means nothing. Empty where
+    the prompt numbers nothing.
 
     >>> numbering("Source 1:\nKeys rotate.\nSource 2:\nTokens expire.", ["Tokens expire."])
     {2: (0,)}
@@ -111,11 +118,25 @@ def numbering(prompt: str, chunks: Sequence[str]) -> dict[int, tuple[int, ...]]:
     labels: dict[int, list[str]] = {}
     for text in positions:
         labels.setdefault(_number(text[:_HEAD], page), []).append(text)
+    for number, text in _parts(page, positions):
+        labels.setdefault(number, [text])
     return {
         number: tuple(positions[texts[0]])
         for number, texts in labels.items()
         if number >= 0 and len(texts) == 1
     }
+
+
+def _parts(page: str, texts: Collection[str]) -> Iterator[tuple[int, str]]:
+    """Labels before what stands within one text alone, the newest first."""
+    for label in list(_PART_LABEL.finditer(page))[: -_PARTS - 1 : -1]:
+        part = page[label.end() : label.end() + _PART[1]]
+        for head in (part, part.partition("\n")[0].rstrip()):
+            own = [text for text in texts if head in text] if len(head) >= _PART[0] else []
+            # A text may number things itself: then the label stands in the text too.
+            if len(own) == 1 and label[0] + head not in own[0]:
+                yield int(label[1] or label[2]), own[0]
+                break
 
 
 def _number(head: str, page: str) -> int:

@@ -109,6 +109,30 @@ def test_an_overlapping_chunk_later_in_the_prompt_hides_no_label():
     assert numbering(prompt, [first, second]) == {1: (1,), 2: (0,)}
 
 
+def test_every_part_of_a_split_chunk_counts_for_the_chunk():
+    first, second = (
+        "Keys rotate every ninety days in the vault.",
+        "The former key stays for a week.",
+    )
+    whole, other = f"{first} {second}", "Tokens are kept in a cluster of two regions."
+    prompt = f"Source 1:\n{first}\n\nSource 2:\n{second}\n\nSource 3:\n{other}\n------\nQuery: how"
+    numbered = numbering(prompt, [other, whole])
+    assert numbered == {1: (1,), 2: (1,), 3: (0,)}
+    assert citations("They stay a week [2].", numbered) == {1}
+
+
+def test_what_a_chunk_numbers_itself_is_no_part_of_it():
+    chunk = "Handbook of keys\n[1] Keys rotate every ninety days in the vault.\n[2] Tokens expire."
+    assert numbering(f"Context:\n{chunk}\n", [chunk]) == {}
+
+
+def test_a_part_that_two_chunks_share_counts_for_neither():
+    shared = "Keys rotate every ninety days in the vault."
+    prompt = f"Source 1:\n{shared}\n"
+    assert numbering(prompt, [f"In the north: {shared}", f"In the south: {shared}"]) == {}
+    assert numbering(prompt, [f"In the north: {shared}", f"Notes\n{prompt}"]) == {}
+
+
 def test_a_number_that_two_searches_gave_means_nothing():
     prompt = "Search 1:\n[1] Keys rotate.\n[2] Locks hold.\n\nSearch 2:\n[1] Tokens expire."
     assert numbering(prompt, ["Keys rotate.", "Locks hold.", "Tokens expire."]) == {2: (1,)}
