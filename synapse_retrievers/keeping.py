@@ -84,6 +84,11 @@ class Keeping:
                 self._store = open_store(self._where)
         return self._store
 
+    @property
+    def memory(self) -> object:
+        """What two of these have in common when they are the same memory: the store."""
+        return self._store if self._store is not None else self
+
     def open(self) -> None:
         """Open the store, if it is not open, and look at it.
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 from uuid import uuid4
 
 from synapse_retrievers.active_run import ACTIVE
-from synapse_retrievers.checks import checked_namespace
+from synapse_retrievers.checks import checked_namespace, checked_query
 from synapse_retrievers.errors import NamespaceClaimedError, StoreError
 from synapse_retrievers.events.event import Result, Retrieved
 from synapse_retrievers.last_trace import LastTrace
@@ -154,7 +154,10 @@ class Seam:
     def _run(self, call: Call, active: Namespace | None) -> tuple[str | None, Sequence[NodeId]]:
         """The key of the run that the call belongs to, and what that run has used so far."""
         declared = ACTIVE.get()
-        if declared is not None and declared.run.owner is self.synapse:
+        if (
+            declared is not None
+            and getattr(declared.run.owner, "memory", None) is self.synapse.memory
+        ):
             key: str | None = declared.id
         elif call.run_key is not None:
             key = str(call.run_key)
@@ -202,7 +205,7 @@ class Seam:
                 TREE.root_of(call.run_id) if call.run_id is not None else key,
                 self.synapse,
                 active,
-                call.query,
+                checked_query(call.query),
                 tuple(results),
                 carriers,
                 time.monotonic(),

@@ -19,7 +19,7 @@ from synapse_retrievers.events.run import Run
 from synapse_retrievers.keeping import Neighbor
 from synapse_retrievers.learning.lesson import Lesson, Query, strongest
 from synapse_retrievers.learning.terms import term_weights
-from synapse_retrievers.observer import LEDGER
+from synapse_retrievers.observer import LEDGER, settle
 from synapse_retrievers.recall.explain import Carrier
 from synapse_retrievers.recalling import Recalling
 from synapse_retrievers.stores.base import Store
@@ -121,6 +121,7 @@ class Synapse(Recalling):
         """
         if not isinstance(helpful, bool):
             raise FeedbackError("helpful", helpful, "True or False")
+        settle()  # what a run's answer has proved comes before what is said of it
         nodes, counts = checked_ids(used), checked_strength(strength)
         runs = self._runs(run_id, query, nodes, namespace)
         # One tenant's node must not be taught in another's memory because both shared a run.

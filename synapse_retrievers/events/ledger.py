@@ -83,12 +83,12 @@ class Ledger:
     def run(self, key: str, owner: object, namespace: Namespace, at: float) -> Run:
         """The run of this key in this memory and namespace; a new one if it is not known."""
         with self._lock:
-            known = self._runs.get((key, id(owner), namespace))
+            known = self._runs.get((key, _memory(owner), namespace))
             if known is None:
                 known = Run(key, namespace, owner, at)
-                self._runs[key, id(owner), namespace] = known
+                self._runs[key, _memory(owner), namespace] = known
             known.seen_at = at
-            self._runs.move_to_end((key, id(owner), namespace))
+            self._runs.move_to_end((key, _memory(owner), namespace))
             self._drop_old_runs(at)
             return known
 
@@ -99,21 +99,29 @@ class Ledger:
         """The runs of this key in this memory, in any namespace, that are not over by `at`."""
         with self._lock:
             self._drop_old_runs(at)
-            return [run for run in self._runs.values() if run.key == key and run.owner is owner]
+            return [
+                run
+                for run in self._runs.values()
+                if run.key == key and _memory(run.owner) == _memory(owner)
+            ]
 
     def newest(self, query: str, owner: object, namespace: Namespace, at: float) -> Run | None:
         """The newest run that asked this query there and is not over by `at`."""
         with self._lock:
             self._drop_old_runs(at)
             for run in reversed(self._runs.values()):
-                if run.owner is owner and run.namespace == namespace and query in run.queries:
+                if (
+                    _memory(run.owner) == _memory(owner)
+                    and run.namespace == namespace
+                    and query in run.queries
+                ):
                     return run
         return None
 
     def used_in(self, key: str, owner: object, namespace: Namespace) -> tuple[NodeId, ...]:
         """What the run is known to have used."""
         with self._lock:
-            run = self._runs.get((key, id(owner), namespace))
+            run = self._runs.get((key, _memory(owner), namespace))
         return tuple(run.used) if run is not None else ()
 
     def retrieved(self, event: Retrieved, key: str | None = None) -> Run:
@@ -131,7 +139,7 @@ class Ledger:
     def release(self, owner: object) -> None:
         """Forget the texts that wait for a memory which is closed."""
         with self._lock:
-            closed = [key for key, one in self._pending.items() if one.run.owner is owner]
+            closed = [key for key, one in self._pending.items() if one.event.owner is owner]
             for key in closed:
                 del self._pending[key]
 
@@ -177,7 +185,7 @@ class Ledger:
     def _unclaimed(self, event: Prompted, unclaimed: list[_Pending]) -> list[Given]:
         newest = unclaimed[: -_UNCLAIMED - 1 : -1]
         given = _given(event.text, newest)
-        if len({(id(one.run.owner), one.run.namespace) for one in given}) > 1:
+        if len({(_memory(one.run.owner), one.run.namespace) for one in given}) > 1:
             with self._lock:
                 self.ambiguous += 1
             return []
@@ -188,6 +196,11 @@ class Ledger:
         with self._lock:
             asked = self._asked.pop(event.run_id, None)
         return (asked.prompt, asked.given) if asked is not None else ("", ())
+
+
+def _memory(owner: object) -> int:
+    """One number for all owners of one store: they teach the same memory."""
+    return id(getattr(owner, "memory", owner))
 
 
 def _given(prompt: str, pending: list[_Pending]) -> list[Given]:

@@ -473,3 +473,31 @@ def test_an_override_of_the_filter_opens_the_door_again():
     assert not set(other) & set(ids(ours.invoke(QUERY)))
     assert set(other) & set(ids(ours.invoke(QUERY, filter=None)))
     assert not set(other) & set(ids(ours.invoke(QUERY, filter={"tenant": {"$eq": "a"}})))
+
+
+def test_the_calls_own_configuration_reaches_the_wrapped_retriever():
+    asked = []
+
+    def search(query, config):
+        asked.append(config["configurable"]["tenant"])
+        return []
+
+    ours = SynapseRetriever.wrap(RunnableLambda(search), "memory:")
+    config = {"configurable": {"tenant": "a"}}
+    ours.invoke(QUERY, config)
+    asyncio.run(ours.ainvoke(QUERY, config))
+    assert asked == ["a", "a"]
+
+
+def test_two_retrievers_on_one_file_teach_one_run_together(tmp_path):
+    path = tmp_path / "synapse.db"
+    first, second = (
+        SynapseRetriever.from_vectorstore(chroma(), path, k=2),
+        SynapseRetriever.from_vectorstore(chroma(), path, k=4),
+    )
+    with first.synapse.run() as run:
+        few = ids(first.invoke(QUERY))
+        more = ids(second.invoke("another " + QUERY))
+        run.used({*few, *more})
+    assert len([*second.synapse.episodes()]) == 2
+    assert second.synapse.feedback(run.id, used=[CORPUS[13].id]) > 0

@@ -22,6 +22,8 @@ from langchain_synapse_retrievers._shelves import Fetch, collection_of, restrict
 from langchain_synapse_retrievers.listener import listen
 from synapse_retrievers import Call, Found, Plan, Seam, Synapse, Trace, memory, node_kind
 
+# What the wrapped retriever may read of the call's own config: filters often come in this way.
+_CONFIGURABLE: ContextVar[dict[str, Any]] = ContextVar("synapse_configurable", default={})  # noqa: B039 - never written
 _NAMESPACE: ContextVar[str | None] = ContextVar("synapse_namespace", default=None)
 
 
@@ -173,14 +175,14 @@ class SynapseRetriever(BaseRetriever):
     def _found(
         self, query: str, run_manager: CallbackManagerForRetrieverRun, kwargs: dict[str, Any]
     ) -> list[Document]:
-        config: RunnableConfig = {"callbacks": run_manager.get_child()}
+        config = RunnableConfig(callbacks=run_manager.get_child(), configurable=_CONFIGURABLE.get())
         found: list[Document] = self.base.invoke(query, config, **self._asked(kwargs))
         return found
 
     async def _afound(
         self, query: str, run_manager: AsyncCallbackManagerForRetrieverRun, kwargs: dict[str, Any]
     ) -> list[Document]:
-        config: RunnableConfig = {"callbacks": run_manager.get_child()}
+        config = RunnableConfig(callbacks=run_manager.get_child(), configurable=_CONFIGURABLE.get())
         found: list[Document] = await self.base.ainvoke(query, config, **self._asked(kwargs))
         return found
 
@@ -272,11 +274,14 @@ class SynapseVectorStoreRetriever(SynapseRetriever, VectorStoreRetriever):
 @contextmanager
 def _named(config: RunnableConfig | None) -> Iterator[None]:
     """The call's own namespace; a retriever inside one that names none keeps the outer one's."""
-    named = ensure_config(config).get("configurable", {}).get("synapse_namespace")
+    given = ensure_config(config).get("configurable", {})
+    named = given.get("synapse_namespace")
     token = None if named is None else _NAMESPACE.set(named)
+    asked = _CONFIGURABLE.set(given)
     try:
         yield
     finally:
+        _CONFIGURABLE.reset(asked)
         if token is not None:
             _NAMESPACE.reset(token)
 

@@ -18,6 +18,9 @@ Fetch: TypeAlias = Callable[[Sequence[NodeId]], Mapping[NodeId, BaseNode]]
 
 _CHUNKS_READ = 64
 
+# The last is an auto retriever's: there a model makes a filter for every query.
+_RESTRICTING = ("_filters", "_doc_ids", "_kwargs", "_extra_filters", "_vector_store_info")
+
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
@@ -166,7 +169,7 @@ def restrictions_of(retriever: object) -> bool:
 
 
 def _keeps_out(one: BaseRetriever) -> bool:
-    if any(getattr(one, name, None) for name in ("_filters", "_doc_ids", "_kwargs")):
+    if any(getattr(one, name, None) for name in _RESTRICTING):
         return True
     # An index whose text lies in the docstore hands over the ids of all its nodes.
     index = getattr(one, "_index", None)
