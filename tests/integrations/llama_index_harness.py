@@ -42,6 +42,10 @@ with warnings.catch_warnings(), suppress(ImportError):
     warnings.filterwarnings("ignore", "`langchain-community` is being", DeprecationWarning)
     importlib.import_module("llama_index.core.bridge.langchain")
 
+# Told that there is no loop, LlamaIndex's synchronous code runs and closes one of its own; it
+# would make one for the thread otherwise, and leave it open.
+asyncio.set_event_loop(None)
+
 
 class HashEmbedding(BaseEmbedding):
     def _get_text_embedding(self, text):
