@@ -122,8 +122,9 @@ class RetrieverSuite:
         """Ability -> why this adapter lacks it; its tests are expected to fail.
 
         Abilities: "same list" (a cold result is the wrapped list itself, not a list of its
-        objects), "filter" (entering nodes are re-checked), "threshold", "unknown restriction",
-        "fetch", "delete" (a missing node can be told from one kept out), "nested".
+        objects), "filter" (entering nodes are re-checked), "threshold restriction",
+        "unknown restriction", "fetch", "delete" (a missing node can be told from one kept out),
+        "nested".
         """
         return {}
 

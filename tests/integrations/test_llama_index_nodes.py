@@ -4,7 +4,11 @@ import pytest
 from llama_index.core import Document, StorageContext, VectorStoreIndex
 from llama_index.core.node_parser import HierarchicalNodeParser, get_leaf_nodes
 from llama_index.core.postprocessor import LongContextReorder, SimilarityPostprocessor
-from llama_index.core.retrievers import AutoMergingRetriever, QueryFusionRetriever
+from llama_index.core.retrievers import (
+    AutoMergingRetriever,
+    QueryFusionRetriever,
+    VectorIndexRetriever,
+)
 from llama_index.core.schema import IndexNode, NodeWithScore, TextNode
 
 from llama_index.retrievers.synapse import SynapseRetriever
@@ -190,3 +194,40 @@ def test_nodes_of_one_file_are_learned_together(key):
     after = ours.retrieve(QUERY)
     assert absent in {hit.metadata[key] for hit in after}
     assert len(after) == 4
+
+
+def test_a_node_deleted_from_an_index_never_comes_back_out_of_its_docstore():
+    index = simple()
+    base = index.as_retriever(similarity_top_k=4)
+    ours = SynapseRetriever(base, "memory:")
+    absent = warm(ours, base.retrieve(QUERY))
+    index.delete_nodes([absent])
+    assert absent not in ids(ours.retrieve(QUERY))
+    assert ours.synapse.store.stats().namespaces["personal"].nodes == 2
+    assert [node.id for node in ours.synapse.store.nodes() if node.gone_at] == [absent]
+
+
+def test_what_a_subclass_drops_by_itself_does_not_come_in():
+    base = Own(chroma(), similarity_top_k=8)
+    ours = SynapseRetriever(base, "memory:")
+    absent = warm(ours, base.retrieve(QUERY), "b")
+    assert absent not in ids(ours.retrieve(QUERY))
+    assert "index=" in ours.last_trace.reason
+
+
+class Own(VectorIndexRetriever):
+    """Drops the other tenant's nodes after it has found them."""
+
+    def _retrieve(self, query_bundle):
+        found = super()._retrieve(query_bundle)
+        return [hit for hit in found if hit.metadata["tenant"] == "a"]
+
+
+def test_a_users_fetch_is_asked_once():
+    nodes = {one.id: TextNode(id_=one.id, text=one.text) for one in CORPUS}
+    asked = []
+    base = StubRetriever(nodes)
+    ours = SynapseRetriever(base, "memory:", fetch=lambda wanted: asked.append([*wanted]) or {})
+    absent = warm(ours, base.retrieve(QUERY))
+    ours.retrieve(QUERY)
+    assert asked == [[absent]]

@@ -28,7 +28,7 @@ from llama_index_instrumentation.dispatcher import instrument_tags
 from llama_index_instrumentation.event_handlers import BaseEventHandler
 
 from llama_index.retrievers.synapse import SynapsePostprocessor, SynapseRetriever
-from llama_index.retrievers.synapse._nodes import restrictions_of
+from llama_index.retrievers.synapse._shelves import restrictions_of
 from synapse_retrievers.testing.corpus import CORPUS, QUERY
 from synapse_retrievers.testing.reins import ReinedStore
 from tests.integrations.llama_index_harness import (

@@ -7,7 +7,8 @@ from llama_index.core.schema import NodeWithScore
 from llama_index_instrumentation.dispatcher import active_instrument_tags
 from llama_index_instrumentation.span import active_span_id
 
-from llama_index.retrievers.synapse._nodes import Nodes, Shelf, find
+from llama_index.retrievers.synapse._nodes import Nodes, find
+from llama_index.retrievers.synapse._shelves import Shelf
 from synapse_retrievers import TREE, Call, Found, Plan
 
 

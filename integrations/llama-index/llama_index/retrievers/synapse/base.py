@@ -10,14 +10,8 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
 from llama_index.retrievers.synapse._call import call, own_run
-from llama_index.retrievers.synapse._nodes import (
-    Fetch,
-    NodeKind,
-    Nodes,
-    arranged,
-    collection_of,
-    shelf_of,
-)
+from llama_index.retrievers.synapse._nodes import Nodes, arranged
+from llama_index.retrievers.synapse._shelves import Fetch, NodeKind, collection_of, shelf_of
 from llama_index.retrievers.synapse.listener import listen
 from synapse_retrievers import Recalled, Seam, Synapse, Trace, memory, node_kind
 

@@ -19,7 +19,7 @@ from llama_index_instrumentation.base.event import BaseEvent
 from llama_index_instrumentation.event_handlers import BaseEventHandler
 from llama_index_instrumentation.span_handlers import BaseSpanHandler
 
-from llama_index.retrievers.synapse._nodes import restrictions_of
+from llama_index.retrievers.synapse._shelves import restrictions_of
 from synapse_retrievers import LEDGER, LISTENING, TREE, Answered, Guard, Prompted, observe_soon
 
 _GUARD = Guard("the LlamaIndex listener")

@@ -11,14 +11,8 @@ from llama_index.core.vector_stores import MetadataFilters
 from llama_index_instrumentation.span import active_span_id
 
 from llama_index.retrievers.synapse._call import call, own_run
-from llama_index.retrievers.synapse._nodes import (
-    IndexShelf,
-    NodeKind,
-    Nodes,
-    Shelf,
-    arranged,
-    collection_of,
-)
+from llama_index.retrievers.synapse._nodes import Nodes, arranged
+from llama_index.retrievers.synapse._shelves import IndexShelf, NodeKind, Shelf, collection_of
 from llama_index.retrievers.synapse.listener import listen, were_restricted
 from synapse_retrievers import Recalled, Seam, Synapse, Trace, memory, node_kind
 
@@ -119,7 +113,8 @@ class SynapsePostprocessor(BaseNodePostprocessor):
             return "only re-orders: give index="
         if self.filters is None and were_restricted(active_span_id.get(), hits):
             return "the retriever in front has filters: give filters="
-        return IndexShelf(self.index.vector_store, self.index.docstore, self.filters)
+        nodes_dict = self.index.index_struct.nodes_dict
+        return IndexShelf(self.index.vector_store, self.index.docstore, nodes_dict, self.filters)
 
     def _arranged(
         self, hits: list[NodeWithScore], recalled: Recalled | None
