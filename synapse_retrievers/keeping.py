@@ -1,12 +1,10 @@
 """What a memory lies in: the store behind it, a look inside, and taking things out."""
 
 import asyncio
-import atexit
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self, TypeVar
-from weakref import WeakSet
 
 import numpy as np
 
@@ -17,7 +15,12 @@ from synapse_retrievers.checks import (
     checked_namespace,
     checked_query,
 )
-from synapse_retrievers.errors import FeedbackError, NamespaceClaimedError, StoreError
+from synapse_retrievers.errors import (
+    FeedbackError,
+    NamespaceClaimedError,
+    StoreBusyError,
+    StoreError,
+)
 from synapse_retrievers.guard import Guard
 from synapse_retrievers.learning.decay import count_at, is_prunable, weight_at
 from synapse_retrievers.namespaces import readable
@@ -59,8 +62,8 @@ class Keeping:
         own = where if isinstance(where, Store) else self if where == "memory:" else None
         self._guard = Guard(f"synapse store {place_of(where)}", own)
         self._unidentified = 0
+        self.forgotten = 0  # how often something was forgotten
         self.learning = LearningParams()
-        _ALL.add(self)
 
     def __copy__(self) -> Self:
         """The same memory: a copy of a retriever never forks it."""
@@ -81,7 +84,7 @@ class Keeping:
             if isinstance(self._where, Store):
                 self._store = self._where
             else:
-                self._store = open_store(self._where)
+                self._store = open_store(self._where, must_open=False)
         return self._store
 
     @property
@@ -90,11 +93,13 @@ class Keeping:
         return self._store if self._store is not None else self
 
     def open(self) -> None:
-        """Open the store, if it is not open, and look at it.
+        """Open the store and look at it.
 
         Raises:
             StoreError: It cannot be opened.
         """
+        if not isinstance(self._where, Store):
+            self._store = open_store(self._where)
         with self.store.reading(()):
             pass
 
@@ -115,9 +120,9 @@ class Keeping:
 
         Raises:
             NamespaceClaimedError: It joins others already.
-            StoreError: The store failed.
+            StoreError: The store failed, or somebody else writes just now.
         """
-        kept = self.store.claim(namespace, node_kind, collection, record=True)
+        kept = self.store.claim(namespace, node_kind, collection, wait_seconds=0.0)
         if kept[0] != node_kind or (kept[1] and collection and kept[1] != collection):
             asked = (node_kind, collection)
             raise NamespaceClaimedError(self.store.url, namespace, kept, asked)
@@ -194,12 +199,14 @@ class Keeping:
             raise FeedbackError("forget()", None, "ids=, namespace=, before= or query=")
         settle()
         self._writing.try_drain()
-        return self.store.forget(
+        removed = self.store.forget(
             ids=None if ids is None else checked_ids(ids),
             namespace=None if namespace is None else checked_namespace(namespace),
             before=None if before is None else checked_moment(before, "before"),
             query=None if query is None else self.query_key(checked_query(query)),
         )
+        self.forgotten += 1
+        return removed
 
     def prune(self) -> Removed:
         """Remove edges of which nothing is left, and nodes gone for 30 days; weights stay.
@@ -219,14 +226,18 @@ class Keeping:
         """Note that the wrapped store does not find these any more, or again."""
         at = None if is_back else checked_moment(self._clock())
 
-        def job(store: Store) -> int:
+        # Only a hint, which the next recall would give again: nobody waits for a lock for it.
+        if self._writing.is_busy:
+            return
+        try:
             # What is gone from the collection is gone for every namespace that is read with it.
-            with store.batch():
+            with self.store.batch(0.0):
                 for one in readable(namespace):
-                    store.mark_gone(one, ids, at)
-            return len(ids)
-
-        self._eventually(job)
+                    self.store.mark_gone(one, ids, at)
+        except StoreBusyError:
+            return
+        except StoreError as error:
+            self._guard.note(error)
 
     def query_key(self, query: str) -> str:
         """What an episode of this query is known by."""
@@ -254,33 +265,13 @@ class Keeping:
             self._store.close()
 
     def _eventually(self, job: Job) -> int:
-        """Run the job now; if the store fails, let it wait."""
+        """Run the job now; if the store fails, let it wait.
+
+        A store that was busy just now is not waited for again: the waits of many would add up.
+        """
         try:
-            done = self._writing.now(job)
+            return self._writing.now(job, 0.0 if self._writing.is_busy else None)
         except StoreError as error:
             self._guard.note(error)
             self._writing.later(job)
-            # Until it is written: what waits must not vanish with the last retriever.
-            _OWING.add(self)
             return 0
-        _OWING.discard(self)
-        return done
-
-
-_ALL: "WeakSet[Keeping]" = WeakSet()
-_OWING: "set[Keeping]" = set()
-
-
-def _drain_all() -> None:
-    for memory in list(_ALL):
-        memory._guard.run(memory._writing.drain, None)  # noqa: SLF001 - this module's own
-
-
-def _forget_all() -> None:
-    _OWING.clear()
-    for memory in list(_ALL):
-        memory._writing.forget()  # noqa: SLF001 - this module's own
-
-
-atexit.register(_drain_all)
-os.register_at_fork(after_in_child=_forget_all)

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as LateError
 
 
 class Soon:
@@ -31,11 +32,18 @@ class Soon:
                 self._worker = ThreadPoolExecutor(1, "synapse", self._note_thread)
             self._last = self._worker.submit(action)
 
-    def settle(self) -> None:
-        """Wait until everything that was handed over before is done; at once on the worker."""
+    def settle(self, seconds: float | None = None) -> None:
+        """Wait until everything that was handed over before is done; at once on the worker.
+
+        Args:
+            seconds: How long at most; None: without end.
+        """
         last = self._last
         if last is not None and threading.get_ident() != self._thread:
-            last.exception()
+            try:
+                last.exception(seconds)
+            except LateError:
+                return
             self._last = None if self._last is last else self._last
 
     def forget(self) -> None:

@@ -1,12 +1,14 @@
 """Writes that cannot be done now wait in order, bounded, and are counted when lost."""
 
+import gc
 import threading
+import weakref
 
 import pytest
 
 from synapse_retrievers.errors import StoreBusyError, StoreError
 from synapse_retrievers.stores.memory import MemoryStore
-from synapse_retrievers.writing import WAITING, Writing
+from synapse_retrievers.writing import AGAIN_SECONDS, WAITING, Writing
 
 STORE = MemoryStore()
 
@@ -101,3 +103,45 @@ def test_many_threads_do_each_waiting_job_once(writing):
     for thread in threads:
         thread.join()
     assert done == list(range(500))
+
+
+def test_nobody_waits_behind_a_thread_that_waits_for_the_lock(writing):
+    done, is_waiting, is_over = [], threading.Event(), threading.Event()
+
+    def waits(store):
+        is_waiting.set()
+        is_over.wait(10)
+        return done.append("a") or 1
+
+    writing.later(waits)
+    thread = threading.Thread(target=writing.drain)
+    thread.start()
+    is_waiting.wait(10)
+    assert writing.now(noting(done, "b")) == 1
+    is_over.set()
+    thread.join()
+    assert done == ["b", "a"]
+    assert writing.waiting == 0
+
+
+def test_a_store_that_was_busy_is_so_for_a_second(door):
+    now = [100.0]
+    writing = Writing(door, lambda: now[0])
+    assert not writing.is_busy
+    door.is_open = False
+    with pytest.raises(StoreBusyError):
+        writing.now(noting([], "a"))
+    assert writing.is_busy
+    now[0] += AGAIN_SECONDS
+    assert not writing.is_busy
+
+
+def test_what_waits_keeps_its_queue_alive_until_it_is_written(door):
+    writing, done = Writing(door), []
+    watched = weakref.ref(writing)
+    writing.later(noting(done, "a"))
+    del writing
+    gc.collect()
+    watched().drain()
+    gc.collect()
+    assert (watched(), done) == (None, ["a"])

@@ -112,8 +112,12 @@ class Store(Protocol):
         """
         ...
 
-    def batch(self) -> AbstractContextManager[None]:
-        """One transaction for all of this thread's updates inside it; an error undoes them all."""
+    def batch(self, wait_seconds: float | None = None) -> AbstractContextManager[None]:
+        """One transaction for all of this thread's updates inside it; an error undoes them all.
+
+        Args:
+            wait_seconds: How long for a lock; None: as long as any write.
+        """
         ...
 
     def mark_gone(self, namespace: Namespace, ids: Sequence[NodeId], at: float | None) -> None:
@@ -124,13 +128,22 @@ class Store(Protocol):
         ...
 
     def claim(
-        self, namespace: Namespace, node_kind: str, collection: str, *, record: bool
+        self,
+        namespace: Namespace,
+        node_kind: str,
+        collection: str,
+        wait_seconds: float | None = None,
     ) -> tuple[str, str]:
-        """Which kind of nodes and which collection the namespace serves.
+        """Which kind of nodes and which collection the namespace serves from now on.
+
+        Args:
+            namespace: Whose.
+            node_kind: Recorded if nothing was.
+            collection: Recorded if nothing was.
+            wait_seconds: How long for a lock; None: as long as any write.
 
         Returns:
-            What is recorded: the values given, if nothing was and `record` is true (then they are
-            recorded now); the values given also if nothing is recorded and `record` is false.
+            What is recorded.
         """
         ...
 

@@ -12,7 +12,7 @@ from synapse_retrievers.errors import StoreBusyError, StoreError
 from synapse_retrievers.stores.driver_errors import is_busy, store_error
 from synapse_retrievers.stores.links import Link, LinkTable
 from synapse_retrievers.stores.opening import (
-    BUSY_TIMEOUT_SECONDS,
+    READ_SECONDS,
     RETRY_SECONDS,
     file_of,
     open_link,
@@ -53,6 +53,11 @@ class Connections:
         self.busy_seconds = busy_seconds
         self._table = LinkTable()
 
+    def open(self) -> None:
+        """Open the file for this thread, waiting for a lock as a write does."""
+        if not self._current():
+            self._taken(0, self.busy_seconds).release()
+
     @contextmanager
     def reading(self) -> Iterator[Link]:
         """One view of the file; inside a transaction of this thread, what that sees."""
@@ -60,29 +65,34 @@ class Connections:
         if link:
             yield link
             return
-        link = self._taken(0)
-        self._begin(link, "DEFERRED", BUSY_TIMEOUT_SECONDS)
+        link = self._taken(0, min(self.busy_seconds, READ_SECONDS))
+        self._begin(link, "DEFERRED", READ_SECONDS)
         try:
             yield link
         finally:
             self._end(link, "ROLLBACK")
 
     @contextmanager
-    def writing(self) -> Iterator[Link]:
-        """One write transaction, or a part of the one that this thread is in."""
+    def writing(self, wait_seconds: float | None = None) -> Iterator[Link]:
+        """One write transaction, or a part of the one that this thread is in.
+
+        Args:
+            wait_seconds: How long for the lock; None: `busy_seconds`.
+        """
         current = self._current()
         if current and current.is_writing:
             with self._savepoint(current):
                 yield current
             return
+        seconds = self.busy_seconds if wait_seconds is None else wait_seconds
         writer = self._own_table().writer
-        if not writer.acquire(timeout=self.busy_seconds):
-            raise StoreBusyError(self.url, self.busy_seconds)
+        if not writer.acquire(timeout=seconds):
+            raise StoreBusyError(self.url, seconds)
         try:
             # A thread that writes inside its own view needs a second connection: SQLite would
             # refuse to turn the old snapshot of the first into a writer.
-            link = self._taken(1 if current else 0)
-            self._begin(link, "IMMEDIATE", self.busy_seconds)
+            link = self._taken(1 if current else 0, seconds)
+            self._begin(link, "IMMEDIATE", seconds)
             try:
                 yield link
             except BaseException:
@@ -111,22 +121,28 @@ class Connections:
         links = [link for link in self._own_table().of_this_thread() if link.is_in_transaction]
         return max(links, key=lambda link: link.is_writing, default=None)
 
-    def _taken(self, place: int) -> Link:
+    def _taken(self, place: int, seconds: float) -> Link:
         """The thread's link, open and with its `in_use` held, which `_end` releases."""
         table = self._own_table()
         links = table.of_this_thread()
         if place < len(links):
             link = links[place]
             link.in_use.acquire()
-            if not link.is_spent and link.file == file_of(self.path):
+            if not link.is_spent and link.file == file_of(
+                self.path, is_immutable=link.is_immutable
+            ):
                 return link
             link.is_spent = True
             link.release()
             del links[place]
-        with table.gate:
-            link = open_link(self.path, self.url, self.busy_seconds)
+        if not table.gate.acquire(timeout=max(seconds, READ_SECONDS)):
+            raise StoreBusyError(self.url, seconds)
+        try:
+            link = open_link(self.path, self.url, seconds)
             link.in_use.acquire()
             table.add(link, place)
+        finally:
+            table.gate.release()
         return link
 
     def _begin(self, link: Link, kind: str, seconds: float) -> None:
@@ -142,7 +158,7 @@ class Connections:
                 if not is_busy(error) or time.monotonic() >= deadline:
                     link.is_spent = link.is_spent or not is_busy(error)
                     link.release()
-                    raise store_error(error, self.url, self.busy_seconds) from error
+                    raise store_error(error, self.url, seconds) from error
             else:
                 link.is_in_transaction, link.is_writing = True, kind == "IMMEDIATE"
                 return

@@ -30,10 +30,17 @@ class Link:
     `in_use` is held while its thread is in a transaction, or while somebody closes it.
     """
 
-    def __init__(self, connection: sqlite3.Connection, path: Path, file: tuple[int, int]) -> None:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        path: Path,
+        file: tuple[int, ...] | None,
+        is_immutable: bool,
+    ) -> None:
         self.connection = connection
         self.path = path
         self.file = file
+        self.is_immutable = is_immutable
         self.pid = os.getpid()
         self.thread = threading.get_ident()
         self.in_use = threading.Lock()

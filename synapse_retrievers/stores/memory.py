@@ -106,7 +106,7 @@ class MemoryStore:
         return changes
 
     @contextmanager
-    def batch(self) -> Iterator[None]:
+    def batch(self, wait_seconds: float | None = None) -> Iterator[None]:  # noqa: ARG002 - no wait
         with self._lock:
             before = self._state
             self._state = before.copied()
@@ -129,13 +129,16 @@ class MemoryStore:
                     space.counters[node] = (used, used_at, gone_at)
 
     def claim(
-        self, namespace: Namespace, node_kind: str, collection: str, *, record: bool
+        self,
+        namespace: Namespace,
+        node_kind: str,
+        collection: str,
+        wait_seconds: float | None = None,  # noqa: ARG002 - nothing is waited for
     ) -> tuple[str, str]:
         with self._writing() as state:
-            found = state.spaces.get(namespace, Space(0)).claim or (node_kind, collection)
-            if record:
-                state.space(namespace).claim = found
-            return found
+            space = state.space(namespace)
+            space.claim = space.claim or (node_kind, collection)
+            return space.claim
 
     def secret(self) -> bytes:
         return self._secret

@@ -1,8 +1,10 @@
 """Opens a store's file: creates it if it is missing, refuses what is no store."""
 
 import os
+import secrets
 import sqlite3
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from synapse_retrievers.errors import StoreCorruptError, StoreError
@@ -11,27 +13,42 @@ from synapse_retrievers.stores.driver_errors import is_busy, store_error
 from synapse_retrievers.stores.links import Link, is_inherited
 from synapse_retrievers.stores.migrations import migrate, version_of
 
-BUSY_TIMEOUT_SECONDS = 0.1
-"""How long one statement may wait for a lock."""
+READ_SECONDS = 0.1
+"""How long a view may wait for a lock: a recall may be waiting for it."""
 RETRY_SECONDS = 0.002
 
+_IMMUTABLE = "ro&immutable=1"
 _MAGIC = b"SQLite format 3\0"
 
 
-def file_of(path: Path) -> tuple[int, int] | None:
-    """Which file the path leads to now; None if there is none."""
+def file_of(path: Path, *, is_immutable: bool) -> tuple[int, ...] | None:
+    """Which file the path leads to now; None if there is none.
+
+    An immutable connection sees nothing of what others write: to it that is another file.
+    """
     try:
         found = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    if not is_immutable:
+        return found.st_dev, found.st_ino
+    return found.st_dev, found.st_ino, found.st_mtime_ns, _wal_bytes(path)
 
 
-_LOCKED_SECONDS = 0.1
+def _wal_bytes(path: Path) -> int:
+    try:
+        return Path(f"{path}-wal").stat().st_size
+    except OSError:
+        return 0
 
 
-def open_link(path: Path, url: str, busy_seconds: float) -> Link:
+def open_link(path: Path, url: str, wait_seconds: float) -> Link:
     """A connection of this thread to the file, at the schema of this release.
+
+    Args:
+        path: The file; made if it is missing.
+        url: What errors call it.
+        wait_seconds: How long a locked file is waited for.
 
     Raises:
         StoreCorruptError: The file is damaged or is no store.
@@ -46,22 +63,26 @@ def open_link(path: Path, url: str, busy_seconds: float) -> Link:
         )
     _create(path, url)
     _check_magic(path, url)
-    # Somebody may be creating the same new file just now; one that is there and locked is not
-    # waited for, because a recall may be waiting for us.
-    is_new = path.stat().st_size == 0
-    deadline = time.monotonic() + (busy_seconds if is_new else min(busy_seconds, _LOCKED_SECONDS))
+    deadline = time.monotonic() + wait_seconds
     while True:
         try:
-            return Link(_prepared(path, url), path, file_of(path) or (0, 0))
+            mode = _mode(path)
+            file = file_of(path, is_immutable=mode == _IMMUTABLE)
+            return Link(_prepared(path, url, mode), path, file, mode == _IMMUTABLE)
         except sqlite3.Error as error:
             if not is_busy(error) or time.monotonic() > deadline:
-                raise store_error(error, url, busy_seconds) from error
+                raise store_error(error, url, wait_seconds) from error
         time.sleep(RETRY_SECONDS)
 
 
 def _create(path: Path, url: str) -> None:
+    if path.exists():
+        return
+    # What a deleted file has left must be taken away under the file's own name.
+    is_clean = not Path(f"{path}-wal").exists()
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        if not (is_clean and _create_whole(path, url)):
+            os.close(_new_file(path))
     except FileExistsError:
         return
     except FileNotFoundError as error:
@@ -73,9 +94,36 @@ def _create(path: Path, url: str) -> None:
             f"{url} cannot be created ({error.strerror}): make the directory writable, "
             "or name another file"
         ) from error
-    # Left by a file that was deleted while open; SQLite would take them for this one's.
-    for suffix in ("-wal", "-shm"):
-        Path(f"{path}{suffix}").unlink(missing_ok=True)
+    if not is_clean:
+        # Left by a file that was deleted while open; SQLite would take them for this one's.
+        for suffix in ("-wal", "-shm"):
+            Path(f"{path}{suffix}").unlink(missing_ok=True)
+
+
+def _new_file(path: Path) -> int:
+    return os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+
+
+def _create_whole(path: Path, url: str) -> bool:
+    """Make the file under another name first: nobody ever meets it locked and half made.
+
+    Returns:
+        Whether that can be done here: it takes hard links.
+    """
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    os.close(_new_file(draft))
+    try:
+        _prepared(draft, url, "rw").close()
+        os.link(draft, path)
+    except FileExistsError:
+        return True
+    except (OSError, sqlite3.Error):
+        return False
+    finally:
+        for suffix in ("", "-wal", "-shm"):
+            with suppress(OSError):
+                Path(f"{draft}{suffix}").unlink()
+    return True
 
 
 def _check_magic(path: Path, url: str) -> None:
@@ -92,11 +140,11 @@ def _check_magic(path: Path, url: str) -> None:
         raise StoreCorruptError(url, "it is no SQLite file")
 
 
-def _prepared(path: Path, url: str) -> sqlite3.Connection:
+def _prepared(path: Path, url: str, mode: str) -> sqlite3.Connection:
     connection = sqlite3.connect(
-        f"{path.as_uri()}?mode={_mode(path)}",
+        f"{path.as_uri()}?mode={mode}",
         uri=True,
-        timeout=BUSY_TIMEOUT_SECONDS,
+        timeout=0.0,  # who waits, and how long, is said by each transaction
         isolation_level=None,
         check_same_thread=False,
         cached_statements=256,
@@ -117,6 +165,5 @@ def _prepared(path: Path, url: str) -> sqlite3.Connection:
 def _mode(path: Path) -> str:
     if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
         return "rw"
-    wal = Path(f"{path}-wal")
-    # Reading a WAL file needs its shared memory; where that cannot be made, nobody writes.
-    return "ro" if wal.exists() and wal.stat().st_size else "ro&immutable=1"
+    # Reading a WAL file needs its shared memory, which cannot be made here.
+    return "ro" if _wal_bytes(path) else _IMMUTABLE

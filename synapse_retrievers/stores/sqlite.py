@@ -36,6 +36,7 @@ class SQLiteStore:
     Args:
         path: The file; created if it is missing, its directory is not.
         busy_seconds: How long a write waits for the lock.
+        must_open: False: the file is opened, and made, when it is first used.
 
     Raises:
         StoreCorruptError: The file is damaged or is no store.
@@ -43,13 +44,23 @@ class SQLiteStore:
         StoreError: It cannot be opened or created.
     """
 
-    def __init__(self, path: str | os.PathLike[str], busy_seconds: float = 1.0) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], busy_seconds: float = 1.0, *, must_open: bool = True
+    ) -> None:
         absolute = Path(os.path.realpath(path))
         self._path = absolute
         self._url = f"sqlite:///{absolute}"
         self._connections = Connections(absolute, self._url, busy_seconds)
-        with self._connections.reading():
-            pass
+        if must_open:
+            self.open()
+
+    def open(self) -> None:
+        """Open the file for this thread, waiting for a lock as a write does.
+
+        Raises:
+            StoreError: It cannot be opened or created.
+        """
+        self._connections.open()
 
     @property
     def url(self) -> str:
@@ -89,8 +100,8 @@ class SQLiteStore:
         return changes
 
     @contextmanager
-    def batch(self) -> Iterator[None]:
-        with self._connections.writing():
+    def batch(self, wait_seconds: float | None = None) -> Iterator[None]:
+        with self._connections.writing(wait_seconds):
             yield
 
     def mark_gone(self, namespace: Namespace, ids: Sequence[NodeId], at: float | None) -> None:
@@ -114,16 +125,21 @@ class SQLiteStore:
             )
 
     def claim(
-        self, namespace: Namespace, node_kind: str, collection: str, *, record: bool
+        self,
+        namespace: Namespace,
+        node_kind: str,
+        collection: str,
+        wait_seconds: float | None = None,
     ) -> tuple[str, str]:
         select = "SELECT node_kind, collection FROM namespace WHERE name = ?"
         with self._connections.reading() as link, self._connections.guard(link):
             found = link.connection.execute(select, (namespace,)).fetchone()
         if found and found[0] is not None:
             return found[0], found[1]
-        if not record:
-            return node_kind, collection
-        with self._connections.writing() as link, self._connections.guard(link):
+        with (
+            self._connections.writing(wait_seconds) as link,
+            self._connections.guard(link),
+        ):
             number = namespace_number(link.connection, namespace, create=True)
             link.connection.execute(
                 "UPDATE namespace SET node_kind = ?, collection = ?"

@@ -26,29 +26,30 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-def open_store(where: str | os.PathLike[str] | None = None) -> Store:
+def open_store(where: str | os.PathLike[str] | None = None, *, must_open: bool = True) -> Store:
     """The store at a path or URL; the same object for the same place.
 
     Args:
         where: A path; `sqlite:///relative.db`, `sqlite:////absolute.db`; `memory:` (a new one
             each time) or `memory:name` (one a process); None = the environment's
             SYNAPSE_RETRIEVERS_STORE, else `synapse.db` in the working directory.
+        must_open: False: a file is opened, and made, when it is first used.
 
     Raises:
         StoreError: There is no such kind of store, or it cannot be opened.
     """
     text = os.fspath(os.environ.get(VARIABLE) or DEFAULT if where is None else where)
     if isinstance(where, os.PathLike):
-        return _open_file(text)
+        return _open_file(text, must_open)
     scheme, colon, rest = text.partition(":")
     if colon and scheme == "memory":
         return _open_memory(rest)
     if text.startswith("sqlite:///"):
-        return _open_file(text.removeprefix("sqlite:///"))
+        return _open_file(text.removeprefix("sqlite:///"), must_open)
     # One letter before the colon is a Windows drive; a file name may hold a colon elsewhere.
     if colon and (rest.startswith("//") or scheme in {"sqlite", "postgresql", "postgres"}):
         raise StoreError(_no_such_store(scheme))
-    return _open_file(text)
+    return _open_file(text, must_open)
 
 
 def place_of(where: object) -> str:
@@ -67,15 +68,17 @@ def _no_such_store(scheme: str) -> str:
     return f"there is no {scheme!r} store: give {known}"
 
 
-def _open_file(path: str) -> SQLiteStore:
+def _open_file(path: str, must_open: bool) -> SQLiteStore:
     if not path or "\0" in path:
         raise StoreError(f"{path!r} names no file: give a path or memory:")
     real = os.path.realpath(Path(path).expanduser())
     with _LOCK:
         store = _FILES.get(real)
         if store is None:
-            store = _FILES[real] = SQLiteStore(real)
-        return store
+            store = _FILES[real] = SQLiteStore(real, must_open=False)
+    if must_open:
+        store.open()
+    return store
 
 
 def _open_memory(name: str) -> MemoryStore:

@@ -51,7 +51,7 @@ class ForgettingPromises:
             assert (reader.handles(["a", "b"]) > 0).all()
 
     def test_a_forgotten_namespace_is_as_never_seen(self, store: Store) -> None:
-        store.claim(PERSONAL, "id", "docs", record=True)
+        store.claim(PERSONAL, "id", "docs")
         teach(store, ["a", "b"], remembered=episode(x=1.0))
         store.update(PERSONAL, [], lambda _: Changes(taught_at=1.0), run_key=b"k")
         teach(store, ["c", "d"], namespace="shared")

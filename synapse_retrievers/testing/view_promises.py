@@ -129,11 +129,9 @@ class NodePromises:
         assert list(store.stats().namespaces) == [PERSONAL]
 
     def test_the_first_claim_of_a_namespace_stays(self, store: Store) -> None:
-        assert store.claim(PERSONAL, "id", "docs", record=False) == ("id", "docs")
-        assert store.stats().namespaces == {}
-        assert store.claim(PERSONAL, "source", "docs", record=True) == ("source", "docs")
-        assert store.claim(PERSONAL, "id", "other", record=True) == ("source", "docs")
-        assert store.claim(PERSONAL, "id", "other", record=False) == ("source", "docs")
+        assert store.claim(PERSONAL, "source", "docs") == ("source", "docs")
+        assert store.claim(PERSONAL, "id", "other") == ("source", "docs")
+        assert store.claim(PERSONAL, "id", "other", 0.0) == ("source", "docs")
         assert store.stats().namespaces[PERSONAL].collection == "docs"
 
     def test_the_secret_is_made_once(self, store: Store) -> None:

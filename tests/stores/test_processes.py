@@ -247,6 +247,49 @@ def test_a_read_only_file_is_read_and_refuses_writes():
         folder.chmod(0o755)
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_who_may_only_read_sees_what_another_user_writes():
+    with tempfile.TemporaryDirectory() as name:
+        folder, path = Path(name), Path(name) / "synapse.db"
+        teach(SQLiteStore(path))
+        SQLiteStore(path).close()
+        path.chmod(0o444)
+        folder.chmod(0o555)
+        to_child, from_parent = os.pipe()
+        to_parent, from_child = os.pipe()
+
+        def work():
+            own = SQLiteStore(path)
+            before = activations(own)
+            os.write(from_child, b"x")
+            os.read(to_child, 1)
+            return (before, activations(own)) == ([1], [2])
+
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                if os.getuid() == 0:
+                    os.setgid(65534)
+                    os.setuid(65534)
+                code = 0 if work() else 2
+            finally:
+                os._exit(code)
+        os.read(to_parent, 1)
+        folder.chmod(0o755)
+        path.chmod(0o644)
+        store = SQLiteStore(path)
+        teach(store)
+        store.close()
+        path.chmod(0o444)
+        folder.chmod(0o555)
+        os.write(from_parent, b"x")
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        for end in (to_child, from_parent, to_parent, from_child):
+            os.close(end)
+        folder.chmod(0o755)
+
+
 def refuses(path):
     try:
         SQLiteStore(path)

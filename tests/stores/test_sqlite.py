@@ -1,6 +1,7 @@
 """The SQLite store keeps the promises, and meets odd files well."""
 
 import gc
+import os
 import sqlite3
 import stat
 import threading
@@ -10,6 +11,7 @@ import pytest
 
 from synapse_retrievers.errors import StoreBusyError, StoreCorruptError, StoreError
 from synapse_retrievers.stores import episodes, packed, sqlite_removal, sqlite_slices
+from synapse_retrievers.stores.base import SCHEMA
 from synapse_retrievers.stores.sqlite import SQLiteStore
 from synapse_retrievers.testing import StoreConformance
 from synapse_retrievers.testing.strategies import teaching
@@ -186,6 +188,64 @@ def test_a_thread_that_holds_the_lock_makes_others_busy(tmp_path):
         thread.start()
         thread.join()
     assert len(errors) == 1
+
+
+def test_opening_waits_for_a_lock_and_says_how_long(tmp_path):
+    path = tmp_path / "synapse.db"
+    SQLiteStore(path).close()
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(StoreBusyError, match=r"locked for 0.05 s"):
+            SQLiteStore(path, busy_seconds=0.05)
+        letting_go = threading.Timer(0.3, other.close)
+        letting_go.start()
+        assert activations(SQLiteStore(path, busy_seconds=30.0)) == []
+        letting_go.join()
+
+
+def test_a_new_file_is_whole_when_it_appears(tmp_path, monkeypatch):
+    linked = []
+    link = os.link
+
+    def look(draft, path):
+        with closing(sqlite3.connect(draft)) as file:
+            linked.append(file.execute("PRAGMA user_version").fetchone())
+        link(draft, path)
+
+    monkeypatch.setattr(os, "link", look)
+    store = SQLiteStore(tmp_path / "synapse.db")
+    teach(store)
+    assert linked == [(SCHEMA,)]
+    assert {one.name.removeprefix("synapse.db") for one in tmp_path.iterdir()} <= {
+        "",
+        "-wal",
+        "-shm",
+    }
+    assert stat.S_IMODE((tmp_path / "synapse.db").stat().st_mode) == 0o600
+
+
+def test_where_no_file_can_be_linked_it_is_made_in_its_place(tmp_path, monkeypatch):
+    def refuse(draft, path):
+        raise PermissionError
+
+    monkeypatch.setattr(os, "link", refuse)
+    store = SQLiteStore(tmp_path / "synapse.db")
+    teach(store)
+    assert activations(store) == [1]
+
+
+def test_another_process_that_was_faster_has_made_the_file(tmp_path, monkeypatch):
+    link = os.link
+
+    def come_late(draft, path):
+        link(draft, path)
+        link(draft, path)
+
+    monkeypatch.setattr(os, "link", come_late)
+    store = SQLiteStore(tmp_path / "synapse.db")
+    teach(store)
+    assert activations(store) == [1]
 
 
 def test_threads_leave_no_connections_behind(tmp_path):

@@ -88,7 +88,7 @@ def test_copies_and_pickles_are_the_same_object():
 
 
 def test_an_unused_store_is_let_go_and_reopened(tmp_path):
-    open_store("x.db").claim("personal", "id", "docs", record=True)
+    open_store("x.db").claim("personal", "id", "docs")
     gc.collect()
     assert not (tmp_path / "x.db-wal").exists()
     assert open_store("x.db").stats().namespaces["personal"].collection == "docs"
