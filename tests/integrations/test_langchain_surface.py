@@ -16,6 +16,7 @@ from langchain_classic.storage import InMemoryStore
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.language_models import FakeListLLM, GenericFakeChatModel
 from langchain_core.messages import AIMessage, ToolCall
+from langchain_core.runnables import ConfigurableField, RunnableLambda, RunnableParallel
 from langchain_core.tools import create_retriever_tool, tool
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import CharacterTextSplitter
@@ -129,9 +130,9 @@ def compression():
     )
 
 
-def parent():
+def parent(vectorstore=None):
     retriever = ParentDocumentRetriever(
-        vectorstore=InMemoryVectorStore(HashEmbeddings()),
+        vectorstore=vectorstore or InMemoryVectorStore(HashEmbeddings()),
         docstore=InMemoryStore(),
         child_splitter=CharacterTextSplitter(separator=" ", chunk_size=40, chunk_overlap=0),
     )
@@ -145,7 +146,7 @@ def bm25():
     return found.from_documents([document(one) for one in CORPUS], k=5)
 
 
-@pytest.mark.parametrize("make", [ensemble, multi_query, compression, parent, bm25])
+@pytest.mark.parametrize("make", [ensemble, multi_query, parent, bm25])
 def test_any_retriever_keeps_its_count_and_objects_and_brings_in_through_fetch(make):
     base = make()
     plain = base.invoke(QUERY)
@@ -159,6 +160,85 @@ def test_any_retriever_keeps_its_count_and_objects_and_brings_in_through_fetch(m
     for after in (ours.invoke(QUERY), asyncio.run(ours.ainvoke(QUERY))):
         assert len(after) == len(plain)
         assert (absent in ids(after)) is (len(plain) > 1)
+
+
+def limited(**more):
+    return in_memory().as_retriever(search_kwargs={"k": 3, "filter": lambda one: True, **more})
+
+
+def threshold():
+    return in_memory().as_retriever(
+        search_type="similarity_score_threshold", search_kwargs={"k": 3, "score_threshold": -2.0}
+    )
+
+
+def kept_in():
+    """Retrievers with something inside that keeps documents out, however deep it lies."""
+    plain = in_memory().as_retriever(search_kwargs={"k": 3})
+    field = ConfigurableField(id="search_kwargs")
+    parents = parent()
+    parents.search_kwargs = {"filter": lambda one: True}
+    held = limited()
+    thresholds = parent(in_memory([]))
+    thresholds.search_type = "similarity_score_threshold"
+    thresholds.search_kwargs = {"score_threshold": -2.0}
+    return {
+        "ensemble": EnsembleRetriever(retrievers=[plain, limited()], weights=[0.5, 0.5]),
+        "threshold in an ensemble": EnsembleRetriever(retrievers=[threshold(), plain]),
+        "bound": plain.bind(filter=lambda one: True),
+        "alternatives": plain.configurable_alternatives(
+            ConfigurableField(id="which"), default_key="plain", limited=limited()
+        ),
+        "alternatives made later": plain.configurable_alternatives(
+            ConfigurableField(id="which"), default_key="plain", limited=limited
+        ),
+        "fields": plain.configurable_fields(search_kwargs=field),
+        "fallback": plain.with_fallbacks([limited()]),
+        "retry": limited().with_retry(),
+        "parents": parents,
+        "thresholds of parents": thresholds,
+        "compression": compression(),
+        "a function that asks": RunnableLambda(lambda query: held.invoke(query, {"tags": ["a"]})),
+        "a function behind": plain | RunnableLambda(lambda found: found[:]),
+        "parallel": RunnableParallel(one=limited()) | RunnableLambda(lambda found: found["one"]),
+    }
+
+
+@pytest.mark.parametrize("name", kept_in())
+def test_what_keeps_documents_out_inside_of_a_retriever_closes_its_fetch(name):
+    base = kept_in()[name]
+    plain = base.invoke(QUERY)
+    library = {one.id: document(one) for one in CORPUS}
+    ours = SynapseRetriever.wrap(
+        base, "memory:", fetch=lambda asked: {one: library[one] for one in asked}
+    )
+    absent = next(one.id for one in CORPUS if one.id not in ids(plain))
+    ours.synapse.reinforce([plain[-1].id, absent], query=QUERY)
+    for after in (ours.invoke(QUERY), asyncio.run(ours.ainvoke(QUERY))):
+        assert sorted(ids(after)) == sorted(ids(plain))
+        assert "cannot" in ours.last_trace.reason
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+@pytest.mark.parametrize("outside", [EnsembleRetriever, MultiQueryRetriever, None])
+def test_metadata_names_the_namespace_of_retrievers_in_others(outside, way):
+    ours = SynapseRetriever.from_vectorstore(in_memory(), "memory:", k=3, namespace=None)
+    plain = ours.invoke(QUERY)
+    absent = next(one.id for one in CORPUS if one.id not in ids(plain))
+    ours.synapse.reinforce([plain[0].id, absent], query=QUERY, namespace="team-a")
+    asked = {
+        EnsembleRetriever: EnsembleRetriever(retrievers=[ours]),
+        MultiQueryRetriever: MultiQueryRetriever.from_llm(ours, FakeListLLM(responses=[QUERY])),
+        None: ours,
+    }[outside]
+    for name, is_in in [("team-a", True), ("team-b", False)]:
+        config = {"metadata": {"synapse_namespace": name}}
+        if way == "sync":
+            found = asked.invoke(QUERY, config)
+        else:
+            found = asyncio.run(asked.ainvoke(QUERY, config))
+        assert (absent in ids(found)) is is_in
+    assert absent not in ids(asked.invoke(QUERY))
 
 
 def test_without_fetch_a_retriever_of_retrievers_is_only_reordered():

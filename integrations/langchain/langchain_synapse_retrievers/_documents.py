@@ -30,7 +30,8 @@ class Nodes:
     def id_of(self, document: Document) -> NodeId | None:
         """`Document.id`, else metadata `_id`, else `id_key`; None: it has none."""
         keys = ["_id", self.id_key] if self.id_key else ["_id"]
-        found = [document.id, *(document.metadata.get(key) for key in keys)]
+        metadata = document.metadata or {}
+        found = [document.id, *(metadata.get(key) for key in keys)]
         return next((_text(value) for value in found if _text(value)), None)
 
     def node_of(self, document: Document) -> NodeId | None:
@@ -39,11 +40,12 @@ class Nodes:
             return self.id_of(document)
         if callable(self.kind):
             return _text(self.kind(document))
-        return _text(document.metadata.get(self.metadata_key or ""))
+        return _text((document.metadata or {}).get(self.metadata_key or ""))
 
     def result_of(self, document: Document) -> Result:
         """The document as the core sees it."""
-        source = document.metadata.get("source") or document.metadata.get("file_path")
+        metadata = document.metadata or {}
+        source = metadata.get("source") or metadata.get("file_path")
         chunk = None if self.kind == "id" else self.id_of(document)
         return Result(self.node_of(document), document.page_content, chunk, _text(source))
 

@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from langchain_core.documents import Document
-from langchain_core.runnables import Runnable
-from langchain_core.runnables.base import RunnableBindingBase
-from langchain_core.vectorstores import InMemoryVectorStore, VectorStore, VectorStoreRetriever
+from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
 from synapse_retrievers import NodeId
 
@@ -156,35 +154,6 @@ def shelf(
             vectorstore, given.get("filter"), given.get("where_document"), given.get("ids")
         )
     return _id_shelf(vectorstore, given)
-
-
-def restrictions_of(retriever: object) -> dict[str, Any]:
-    """The search arguments that are bound to a retriever, or to one inside it.
-
-    A retriever built of others has no arguments of its own to look at: what keeps a document out
-    inside of it keeps it out of the whole.
-    """
-    found: dict[str, Any] = {}
-    seen: set[int] = set()
-
-    def search(one: object) -> None:
-        if isinstance(one, list | tuple):
-            for part in one:
-                search(part)
-        if not isinstance(one, Runnable) or id(one) in seen:
-            return
-        seen.add(id(one))
-        if isinstance(one, VectorStoreRetriever):
-            found.update(one.search_kwargs)
-            if one.search_type == "similarity_score_threshold":
-                found.setdefault("score_threshold", 0.0)
-        if isinstance(one, RunnableBindingBase):
-            found.update(one.kwargs)
-        for value in vars(one).values():
-            search(value)
-
-    search(retriever)
-    return found
 
 
 def collection_of(vectorstore: VectorStore | None) -> str:

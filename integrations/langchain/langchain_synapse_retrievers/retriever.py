@@ -8,6 +8,7 @@ from typing import Any, Self, TypeGuard
 
 from langchain_core.callbacks import (
     AsyncCallbackManagerForRetrieverRun,
+    BaseRunManager,
     CallbackManagerForRetrieverRun,
 )
 from langchain_core.documents import Document
@@ -18,7 +19,8 @@ from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 from pydantic import ConfigDict, Field, model_validator
 
 from langchain_synapse_retrievers._documents import NodeKind, Nodes, find
-from langchain_synapse_retrievers._shelves import Fetch, collection_of, restrictions_of, shelf
+from langchain_synapse_retrievers._restrictions import restrictions_of
+from langchain_synapse_retrievers._shelves import Fetch, collection_of, shelf
 from langchain_synapse_retrievers.listener import listen
 from synapse_retrievers import Call, Found, Plan, Seam, Synapse, Trace, memory, node_kind
 
@@ -161,15 +163,14 @@ class SynapseRetriever(BaseRetriever):
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **kwargs: Any
     ) -> list[Document]:
         documents = self._found(query, run_manager, kwargs)
-        return self._noted(*self._recalled(query, documents, str(run_manager.run_id), kwargs))
+        return self._noted(*self._recalled(query, documents, run_manager, kwargs))
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **kwargs: Any
     ) -> list[Document]:
         documents = await self._afound(query, run_manager, kwargs)
-        run_id = str(run_manager.run_id)
         return self._noted(
-            *await run_in_executor(None, self._recalled, query, documents, run_id, kwargs)
+            *await run_in_executor(None, self._recalled, query, documents, run_manager, kwargs)
         )
 
     def _found(
@@ -191,12 +192,12 @@ class SynapseRetriever(BaseRetriever):
         return ({} if self.k is None else {"k": self.k}) | kwargs
 
     def _recalled(
-        self, query: str, documents: list[Document], run_id: str, kwargs: dict[str, Any]
+        self, query: str, documents: list[Document], run: BaseRunManager, kwargs: dict[str, Any]
     ) -> tuple[list[Document], Trace | None]:
         """What to return, and the trace; whatever fails, what the wrapped retriever returned."""
 
         def recall() -> tuple[list[Document], Trace | None]:
-            recalled = self.seam.recall(*self._call(query, documents, run_id, kwargs))
+            recalled = self.seam.recall(*self._call(query, documents, run, kwargs))
             if recalled is None:
                 return documents, None
             return recalled.arrange(documents), recalled.trace
@@ -214,20 +215,29 @@ class SynapseRetriever(BaseRetriever):
         return documents
 
     def _call(
-        self, query: str, documents: list[Document], run_id: str | None, kwargs: dict[str, Any]
+        self,
+        query: str,
+        documents: list[Document],
+        run: BaseRunManager | None,
+        kwargs: dict[str, Any],
     ) -> tuple[Call, Callable[[Plan], Found] | None]:
         """What the core has to know of a call, and how it can fetch for it."""
         nodes = Nodes(self.node, self.id_key)
         where = self._shelf(self._asked(kwargs))
         closed = where if isinstance(where, str) else None
         results = [nodes.result_of(one) for one in documents]
-        call = Call(query, results, namespace=_NAMESPACE.get(), run_id=run_id, closed=closed)
+        namespace, run_id = _NAMESPACE.get(), None if run is None else str(run.run_id)
+        if namespace is None and run is not None:
+            # Retrievers of retrievers hand on their callbacks alone, and these the metadata.
+            namespace = run.metadata.get("synapse_namespace")
+        call = Call(query, results, namespace=namespace, run_id=run_id, closed=closed)
         if isinstance(where, str):
             return call, None
         return call, lambda plan: find(plan, where, nodes, documents)
 
     def _shelf(self, restrictions: dict[str, Any]) -> Any:
-        return shelf(None, restrictions_of(self.base) | restrictions, self.fetch)
+        inside = {} if self.fetch is None else restrictions_of(self.base)
+        return shelf(None, inside | restrictions, self.fetch)
 
     def _checked(self) -> None:
         if not isinstance(self.base, Runnable):
@@ -274,8 +284,9 @@ class SynapseVectorStoreRetriever(SynapseRetriever, VectorStoreRetriever):
 @contextmanager
 def _named(config: RunnableConfig | None) -> Iterator[None]:
     """The call's own namespace; a retriever inside one that names none keeps the outer one's."""
-    given = ensure_config(config).get("configurable", {})
-    named = given.get("synapse_namespace")
+    whole = ensure_config(config)
+    given = whole.get("configurable", {})
+    named = given.get("synapse_namespace", whole.get("metadata", {}).get("synapse_namespace"))
     token = None if named is None else _NAMESPACE.set(named)
     asked = _CONFIGURABLE.set(given)
     try:
