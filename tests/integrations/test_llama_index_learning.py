@@ -160,6 +160,24 @@ def test_the_handlers_are_there_once_even_after_a_reload(ours):
     assert names.count("SynapseEvents") == names.count("SynapseSpans") == 1
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_two_streams_that_are_read_later_teach_each_its_own(index, ours, order):
+    queries = [QUERY, "How are exports compressed?"]
+    found = [index.as_retriever(similarity_top_k=4).retrieve(query)[:2] for query in queries]
+    used = [[hit.node for hit in hits] for hits in found]
+    streams = [
+        engine(quoting(nodes), streaming=True, retriever=ours).query(query)
+        for query, nodes in zip(queries, used, strict=True)
+    ]
+    for place in order:
+        list(streams[place].response_gen)
+    ours.synapse.flush()
+    assert {one.query: {*one.used} for one in ours.synapse.episodes()} == {
+        query: {node.node_id for node in nodes} for query, nodes in zip(queries, used, strict=True)
+    }
+    assert {edge.activations for edge in ours.synapse.edges()} == {1}
+
+
 def test_an_abandoned_stream_teaches_nothing_and_breaks_nothing(ours, used):
     parts = engine(quoting(used), streaming=True, retriever=ours).query(QUERY).response_gen
     next(iter(parts))

@@ -28,8 +28,11 @@ _RESTRICTED: dict[str, None] = {}
 _RESTRICTED_KEPT = 1_000
 _KEPT_IN: deque[list["ref[NodeWithScore]"]] = deque(maxlen=64)
 """The very hits that retrievers with filters returned; the newest ones."""
-_STREAMED: ContextVar[str | None] = ContextVar("synapse_streamed", default=None)
-"""The root span of this context's last engine, if it returned a stream that is not read yet."""
+_STREAMED: ContextVar[tuple[str, ...]] = ContextVar("synapse_streamed", default=())
+"""The root spans of this context's last engines that returned streams, which may be unread yet."""
+_STREAMED_KEPT = 8
+_CALLED: ContextVar[str | None] = ContextVar("synapse_called", default=None)
+"""The span of the model that this context called last outside of any other span."""
 
 
 class SynapseEvents(BaseEventHandler):
@@ -119,10 +122,9 @@ def _entered(
         inputs = {**bound_args.arguments, **bound_args.arguments.get("kwargs", {})}
         TREE.tool_started(id_, parent_id, instance.metadata.get_name(), inputs)
         return
-    if parent_id is None and isinstance(instance, BaseLLM):
-        # Reading a stream calls the model when the engine's own spans are over.
-        parent_id = _STREAMED.get()
     root_id = TREE.started(id_, parent_id)
+    if parent_id is None and isinstance(instance, BaseLLM):
+        _CALLED.set(id_)
     if isinstance(instance, BaseRetriever) and restrictions_of(instance):
         _RESTRICTED[root_id] = None
         while len(_RESTRICTED) > _RESTRICTED_KEPT:
@@ -136,7 +138,7 @@ def _returned(id_: str, instance: object, result: object) -> None:
         return
     if TREE.root_of(id_) == id_ and not isinstance(instance, BaseLLM):
         is_stream = isinstance(result, StreamingResponse | AsyncStreamingResponse)
-        _STREAMED.set(id_ if is_stream else None)
+        _STREAMED.set((*_STREAMED.get(), id_)[-_STREAMED_KEPT:] if is_stream else ())
 
 
 def _left(id_: str, *, is_good: bool) -> None:
@@ -147,7 +149,19 @@ def _left(id_: str, *, is_good: bool) -> None:
 
 def _prompted(event: Any, text: str) -> None:
     root_id = TREE.root_of(event.span_id) if event.span_id else event.id_
+    if root_id == _CALLED.get():
+        # Reading a stream calls the model when the engine's own spans are over.
+        root_id = _stream_of(text) or root_id
     observe_soon(Prompted(_llm_run(event, text), root_id, text, time.monotonic()))
+
+
+def _stream_of(prompt: str) -> str | None:
+    """The stream of this context whose question the prompt asks; the last one if none is seen."""
+    streamed = _STREAMED.get()
+    for root_id in reversed(streamed):
+        if any(asked.query in prompt for _, asked in LEDGER.results_of(root_id)):
+            return root_id
+    return streamed[-1] if streamed else None
 
 
 def _answered(event: Any, prompt: str, texts: Sequence[str], quotes: Sequence[str] = ()) -> None:
