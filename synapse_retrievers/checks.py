@@ -8,6 +8,7 @@ from synapse_retrievers.errors import FeedbackError, NamespaceError, NodeIdError
 from synapse_retrievers.types import Hit, Namespace, NodeId
 
 _LONGEST_NAMESPACE = 200
+_LONGEST_QUERY = 10_000
 
 
 def checked_id(value: object) -> NodeId:
@@ -96,14 +97,16 @@ def checked_strength(value: object) -> float:
 
 
 def checked_query(value: object) -> str:
-    """The value, if it is text that UTF-8 can hold.
+    """The value's first 10,000 characters, as UTF-8 can hold them.
+
+    A whole page that was pasted as a query is known by its beginning.
 
     Raises:
-        FeedbackError: It is not.
+        FeedbackError: It is no text.
     """
     if not isinstance(value, str):
         raise FeedbackError("query", value, "the query's text")
-    return value.encode("utf-8", "replace").decode()
+    return value[:_LONGEST_QUERY].encode("utf-8", "replace").decode()
 
 
 def checked_moment(value: object, name: str = "clock") -> float:

@@ -71,9 +71,9 @@ def observe_soon(event: Prompted | Answered | ToolTouched) -> None:
         observe(event)
 
 
-def settle() -> None:
-    """Wait until everything that was handed over is done."""
-    _SOON.settle()
+def settle(seconds: float | None = None) -> None:
+    """Wait until everything that was handed over is done, `seconds` at most."""
+    _SOON.settle(seconds)
 
 
 def _answered(event: Answered, ledger: Ledger) -> None:
@@ -129,13 +129,14 @@ def _strengthen(
 def _disappoint(run: Run, given: Sequence[Given]) -> None:
     """A node that we brought in, that was given, and that was not used although others were."""
     shown = {one.event.results[place].node for one in given for place in one.places}
-    if not run.used:
-        return
-    unused = [
-        node
-        for node in run.carriers
-        if node in shown and node not in run.used and node not in run.penalized
-    ]
+    with run.lock:
+        if not run.used:
+            return
+        unused = [
+            node
+            for node in run.carriers
+            if node in shown and node not in run.used and node not in run.penalties
+        ]
     if unused:
         cast(Teacher, run.owner).disappoint(run, unused)
 

@@ -151,11 +151,11 @@ class Recalling(Keeping):
             return cold(asked, listed, None, "no namespace")
         if not self.is_on:
             return cold(asked, listed, active, "switched off")
-        settle()
-        nodes, now = checked_ids(used), checked_moment(self._clock())
-        started = self._monotonic()
+        nodes, started = checked_ids(used), self._monotonic()
         limit = self.recall_params.time_limit
+        settle(limit)
         try:
+            now = checked_moment(self._clock())
             question = Question(asked, self._words(asked), listed, nodes, active, now)
             planned = plan(
                 self.store,
@@ -164,7 +164,7 @@ class Recalling(Keeping):
                 self.learning,
                 lambda: self._monotonic() - started > limit,
             )
-        except (StoreError, TimeoutError) as error:
+        except (StoreError, TimeoutError, ParamError) as error:
             self._guard.note(error)
             return cold(asked, listed, active, str(error))
         return planned

@@ -8,7 +8,7 @@ from inspect import signature
 from typing import Any, Self
 from uuid import uuid4
 
-from synapse_retrievers.active_run import ACTIVE
+from synapse_retrievers.active_run import ACTIVE, ActiveRun
 from synapse_retrievers.checks import checked_namespace, checked_query
 from synapse_retrievers.errors import NamespaceClaimedError, StoreError
 from synapse_retrievers.events.event import Result, Retrieved
@@ -73,7 +73,7 @@ class Seam:
         self.last_trace = LastTrace()
         self._node_kind = node_kind
         self._collection = collection
-        self._served: set[Namespace] = set()
+        self._served: dict[Namespace, int] = {}
 
     @classmethod
     def opened(cls, synapse: Synapse, node_kind: str, collection: str) -> Self:
@@ -102,9 +102,11 @@ class Seam:
             NamespaceClaimedError: It joins others already.
             StoreError: The store failed.
         """
-        if namespace not in self._served:
+        # After `forget(namespace=...)` it is to be recorded anew.
+        if self._served.get(namespace) != self.synapse.forgotten:
+            forgotten = self.synapse.forgotten
             self.synapse.serve(namespace, self._node_kind, self._collection)
-            self._served.add(namespace)
+            self._served[namespace] = forgotten
 
     def _serve_if_possible(self, namespace: Namespace) -> None:
         """As `serve`; a store that fails is passed over: what is learned can wait for it."""
@@ -124,7 +126,7 @@ class Seam:
 
     def explain(self, call: Call, find: Finding | None) -> Trace:
         """What would be moved and why; nothing is noted."""
-        active = self.synapse.namespace if call.namespace is None else call.namespace
+        active = self._active(call)
         planned = self.synapse.plan(call.query, _hits(call), namespace=active)
         found = self._found(planned, call, find, None)
         return planned.settle(
@@ -133,7 +135,7 @@ class Seam:
 
     def _recall(self, call: Call, find: Finding | None) -> Recalled:
         synapse = self.synapse
-        active = synapse.namespace if call.namespace is None else checked_namespace(call.namespace)
+        active = self._active(call)
         unidentified = sum(one.node is None for one in call.results)
         if unidentified:
             synapse.unidentified(unidentified)
@@ -151,13 +153,26 @@ class Seam:
         self._note(call, recalled, found, active, key)
         return recalled
 
+    def _declared(self) -> ActiveRun | None:
+        """The `synapse.run()` of this memory that the call stands in."""
+        declared = ACTIVE.get()
+        if declared is None or getattr(declared.run.owner, "memory", None) is not (
+            self.synapse.memory
+        ):
+            return None
+        return declared
+
+    def _active(self, call: Call) -> Namespace | None:
+        """The namespace that the call, the run around it, or else the memory names."""
+        if call.namespace is not None:
+            return checked_namespace(call.namespace)
+        declared = self._declared()
+        return self.synapse.namespace if declared is None else declared.run.namespace
+
     def _run(self, call: Call, active: Namespace | None) -> tuple[str | None, Sequence[NodeId]]:
         """The key of the run that the call belongs to, and what that run has used so far."""
-        declared = ACTIVE.get()
-        if (
-            declared is not None
-            and getattr(declared.run.owner, "memory", None) is self.synapse.memory
-        ):
+        declared = self._declared()
+        if declared is not None:
             key: str | None = declared.id
         elif call.run_key is not None:
             key = str(call.run_key)

@@ -20,10 +20,8 @@ from synapse_retrievers.keeping import Neighbor
 from synapse_retrievers.learning.lesson import Lesson, Query, strongest
 from synapse_retrievers.learning.terms import term_weights
 from synapse_retrievers.observer import LEDGER, settle
-from synapse_retrievers.recall.explain import Carrier
 from synapse_retrievers.recalling import Recalling
-from synapse_retrievers.stores.base import Store
-from synapse_retrievers.teaching import REPLAY, run_key, teach, weaken_carrier, weaken_episode
+from synapse_retrievers.teaching import REPLAY, run_key, teach, weaken_all
 from synapse_retrievers.types import Namespace, NodeId, Use
 from synapse_retrievers.writing import Job
 
@@ -128,8 +126,11 @@ class Synapse(Recalling):
         said = {run: nodes if len(runs) == 1 else run.known(nodes) for run in runs}
         if not helpful:
             penalty = self.learning.unhelpful_penalty * counts
+            # Of a run it is said once; what is said of a query is said by whoever asks it.
+            is_once = run_id is not None
             return sum(
-                self._weaken(run, said[run] if nodes else [*run.carriers], penalty) for run in runs
+                self._weaken(run, said[run] if nodes else None, penalty, is_once=is_once)
+                for run in runs
             )
         return sum(
             self._learn_now(run, dict.fromkeys(said[run] if nodes else run.used, Use(counts)))
@@ -143,17 +144,14 @@ class Synapse(Recalling):
 
     def learn(self, run: Run, evidence: Mapping[NodeId, Use]) -> int:
         """Teach what is new of a run; a store that fails gets it later. For listeners."""
-        return self._learn(run, evidence, self._eventually)
+        return self.guarded(lambda: self._learn(run, evidence, self._eventually), 0)
 
     def disappoint(self, run: Run, nodes: Sequence[NodeId]) -> int:
         """Weaken what brought these in: they were shown and not used. For listeners."""
         if not (self.is_on and self.learns):
             return 0
-        with run.lock:
-            fresh = [node for node in nodes if node not in run.penalized]
-            run.penalized |= frozenset(fresh)
         penalty = self.learning.unused_penalty
-        return self._weaken(run, fresh, penalty, self._eventually) if penalty else 0
+        return self.guarded(lambda: self._weaken(run, nodes, penalty, self._eventually), 0)
 
     def _learn_now(self, run: Run, evidence: Mapping[NodeId, Use]) -> int:
         return self._learn(run, evidence, self._writing.now)
@@ -185,37 +183,43 @@ class Synapse(Recalling):
     def _weaken(
         self,
         run: Run,
-        nodes: Sequence[NodeId],
+        nodes: Sequence[NodeId] | None,
         penalty: float,
         write: Callable[[Job], int] | None = None,
+        *,
+        is_once: bool = True,
     ) -> int:
-        """From the one carrier of each node, or from its entries in the run's episodes."""
-        now = checked_moment(self._clock())
-        keys = [self.query_key(query) for query in run.queries]
+        """From the one carrier of each node, or from its entries in the run's episodes.
 
-        def job(store: Store) -> int:
-            count = 0
-            with store.batch():
-                for node in nodes:
-                    carrier = run.carriers.get(node)
-                    if isinstance(carrier, Carrier):
-                        count += weaken_carrier(
-                            store,
-                            run.namespace,
-                            node,
-                            carrier,
-                            penalty,
-                            now=now,
-                            params=self.learning,
-                        )
-                    else:
-                        for key in keys:
-                            count += weaken_episode(store, run.namespace, key, (node,), penalty)
-            return count
-
-        if not nodes or not (self.is_on and self.learns):
+        Once: of a node a run takes a penalty once, however often it is told; a larger one takes
+        what is missing. `nodes` None: all that were brought in.
+        """
+        if not (self.is_on and self.learns):
             return 0
-        return (write or self._writing.now)(job)
+        now = checked_moment(self._clock())
+        with run.lock:
+            taken = run.penalties if is_once else {}
+            owed = {
+                node: penalty - taken.get(node, 0.0)
+                for node in (run.carriers if nodes is None else nodes)
+                if penalty > taken.get(node, 0.0)
+            }
+            if not owed:
+                return 0
+            keys = [self.query_key(query) for query in run.queries]
+            carriers = {node: run.carriers.get(node) for node in owed}
+            job = partial(
+                weaken_all,
+                namespace=run.namespace,
+                owed=owed,
+                carriers=carriers,
+                queries=keys,
+                now=now,
+                params=self.learning,
+            )
+            count = (write or self._writing.now)(job)
+            run.penalties |= dict.fromkeys(owed, penalty)
+        return count
 
     def _runs(
         self,

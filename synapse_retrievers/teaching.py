@@ -1,7 +1,7 @@
 """The write path against a store: one lesson or one disappointment, one transaction."""
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -78,24 +78,50 @@ def run_key(key: str) -> bytes:
     return hashlib.sha256(key.encode("utf-8", "replace")).digest()[:16]
 
 
-def weaken_carrier(  # noqa: PLR0913 - who, what, how much and when
+def weaken_all(  # noqa: PLR0913 - who, what, how much and when
+    store: Store,
+    *,
+    namespace: Namespace,
+    owed: Mapping[NodeId, float],
+    carriers: Mapping[NodeId, object],
+    queries: Sequence[str],
+    now: float,
+    params: LearningParams,
+) -> int:
+    """Take what is owed for each node from what carried it in, or from the queries' episodes.
+
+    Returns:
+        How many of them were there to be weakened.
+
+    Raises:
+        StoreError: Nothing was written.
+    """
+    count = 0
+    with store.batch():
+        for node, penalty in owed.items():
+            carrier = carriers.get(node)
+            if isinstance(carrier, Carrier):
+                count += _weaken_carrier(store, namespace, node, carrier, penalty, now, params)
+            else:
+                for query in queries:
+                    count += _weaken_episode(store, namespace, query, node, penalty)
+    return count
+
+
+def _weaken_carrier(  # noqa: PLR0913, PLR0917 - who, what, how much and when
     store: Store,
     namespace: Namespace,
     node: NodeId,
     carrier: Carrier,
     penalty: float,
-    *,
     now: float,
     params: LearningParams,
 ) -> int:
-    """Take `penalty` from what carried the node in; 1 if it was there to be weakened.
-
-    What was learned in another namespace is left alone: writes go to the active one.
-    """
+    """1 if it was there; what was learned in another namespace is left alone, as by any write."""
     if carrier.namespace != namespace:
         return 0
     if carrier.kind == "episode":
-        return weaken_episode(store, namespace, carrier.source, (node,), penalty)
+        return _weaken_episode(store, namespace, carrier.source, node, penalty)
     taken = []
 
     def rule(stored: Stored) -> Changes:
@@ -106,23 +132,20 @@ def weaken_carrier(  # noqa: PLR0913 - who, what, how much and when
     return int(taken[-1])
 
 
-def weaken_episode(
-    store: Store, namespace: Namespace, query: str, nodes: Collection[NodeId], penalty: float
+def _weaken_episode(
+    store: Store, namespace: Namespace, query: str, node: NodeId, penalty: float
 ) -> int:
-    """Take `penalty` from the nodes' entries in the query's episode; how many there were."""
-    found: list[NodeId] = []
+    """1 if the query's episode has an entry for the node."""
+    found: list[bool] = []
 
     def rule(stored: Stored) -> Changes:
-        episode = stored.episode
-        if episode is None:
+        found.append(stored.episode is not None and node in stored.episode.used)
+        if stored.episode is None or not found[-1]:
             return Changes()
-        found.extend(node for node in nodes if node in episode.used)
-        for node in found:
-            episode = weaken_use(episode, node, penalty)
-        return Changes(episode=episode) if found else Changes()
+        return Changes(episode=weaken_use(stored.episode, node, penalty))
 
     store.update(namespace, (), rule, query=query)
-    return len(found)
+    return int(found[-1])
 
 
 def _repeats(

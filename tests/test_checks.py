@@ -121,3 +121,7 @@ def test_any_text_is_a_query_that_utf8_can_hold(text):
 
 def test_half_a_character_in_a_query_is_replaced():
     assert checked_query("a\ud800b") == "a?b"
+
+
+def test_a_page_that_was_pasted_as_a_query_is_known_by_its_beginning():
+    assert len(checked_query("word " * 200_000)) == 10_000

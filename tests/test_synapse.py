@@ -61,6 +61,7 @@ class Busy(MemoryStore):
     """A store whose lock another holds for as long as `is_busy`."""
 
     is_busy = False
+    waits = ()
 
     def _refuse(self):
         if self.is_busy:
@@ -70,9 +71,10 @@ class Busy(MemoryStore):
         self._refuse()
         return super().update(*args, **options)
 
-    def batch(self):
+    def batch(self, wait_seconds=None):
+        self.waits = [*self.waits, wait_seconds]
         self._refuse()
-        return super().batch()
+        return super().batch(wait_seconds)
 
 
 def everything(ids):
@@ -963,3 +965,42 @@ def test_a_forked_child_writes_its_own_and_not_its_parent_s(tmp_path, make):
     synapse = make(path)
     assert edges(synapse)["ab"].activations == 4
     synapse.close()
+
+
+def test_what_a_recall_would_note_is_not_waited_for(make):
+    store = Busy()
+    synapse = make(store)
+    synapse.reinforce(["a", "b"], "q")
+    synapse.mark_gone(["b"], "personal")
+    store.is_busy = True
+    assert len(synapse.recall("q", [*HITS, Hit("b")]).places) == 5
+    synapse.mark_gone(["a"], "personal")
+    assert (synapse.stats().waiting, synapse.stats().failures) == (0, 0)
+    store.is_busy = False
+    synapse.recall("q", [*HITS, Hit("b")])
+    assert [node.gone_at for node in store.nodes()] == [None, None]
+
+
+def test_a_store_that_was_busy_is_not_waited_for_by_what_may_wait_itself(make):
+    store = Busy()
+    synapse = make(store)
+    store.is_busy = True
+    for number in range(3):
+        run = LEDGER.run(f"run-{number}", synapse, "personal", time.monotonic())
+        run.asked(f"q{number}", ())
+        assert synapse.learn(run, {"a": Use(1.0), "b": Use(1.0)}) == 0
+    assert synapse.stats().waiting == 3
+    assert store.waits == [None, 0.0, 0.0]
+    store.is_busy = False
+    synapse.flush()
+    assert edges(synapse)["ab"].activations == 3
+
+
+def test_a_clock_that_is_none_leaves_the_order(make, moment):
+    synapse = make()
+    synapse.reinforce(["a", "x"], "q")
+    moment[0] = float("nan")
+    recalled = synapse.recall("q", HITS, everything)
+    assert recalled.trace.is_cold
+    assert "clock" in recalled.trace.reason
+    assert synapse.stats().failures == 1

@@ -21,7 +21,7 @@ class Run:
         "lock",
         "namespace",
         "owner",
-        "penalized",
+        "penalties",
         "queries",
         "seen_at",
         "used",
@@ -37,7 +37,7 @@ class Run:
         self.carriers: dict[NodeId, object] = {}
         self.chunks: dict[NodeId, NodeId] = {}
         self.is_replay = False
-        self.penalized: frozenset[NodeId] = frozenset()
+        self.penalties: dict[NodeId, float] = {}
         self.seen_at = seen_at
 
     def asked(
@@ -66,7 +66,9 @@ class Run:
 
     def known(self, nodes: Iterable[NodeId]) -> list[NodeId]:
         """Those of the nodes that its queries returned or that it is known to have used."""
-        own = {node for returned in self.queries.values() for node in returned} | self.used.keys()
+        with self.lock:
+            returned = {node for nodes in self.queries.values() for node in nodes}
+            own = returned | self.used.keys()
         return [node for node in nodes if node in own]
 
     def credits(self, used: Mapping[NodeId, Use]) -> dict[str, dict[NodeId, Use]]:

@@ -87,6 +87,14 @@ class DoorPromises(Checks):
         assert {edge.namespace for edge in harness.synapse.edges()} == {"acme"}
         assert {episode.namespace for episode in harness.synapse.episodes()} == {"acme"}
 
+    def test_p04_a_run_names_the_namespace_of_what_is_asked_inside(self, way: str) -> None:
+        self.needs("fetch")
+        harness = self.build("memory:")
+        absent = warm(harness, namespace="team-a")
+        with harness.synapse.run(namespace="team-a"):
+            assert absent.id in harness.ids(harness.ask(QUERY, way=way))
+        assert absent.id not in harness.ids(harness.ask(QUERY, way=way))
+
     # P5, fail open.
 
     @pytest.mark.parametrize(

@@ -117,6 +117,15 @@ class KeepingPromises(RetrieverSuite):
 
     # P14, forgettable.
 
+    def test_p14_a_forgotten_namespace_is_claimed_anew(self, way: str) -> None:
+        harness = self.build("memory:")
+        harness.ask(QUERY, way=way)
+        claimed = harness.synapse.stats().namespaces["personal"]
+        harness.synapse.forget(namespace="personal")
+        assert "personal" not in harness.synapse.stats().namespaces
+        harness.ask(QUERY, way=way)
+        assert harness.synapse.stats().namespaces["personal"] == claimed
+
     def test_p14_a_deleted_node_never_comes_in(self, clock: Clock, way: str) -> None:
         self.needs("delete")
         harness = self.build("memory:", clock=clock)

@@ -146,6 +146,16 @@ class LearningPromises(RetrieverSuite):
 
     # P8, once.
 
+    def test_p08_a_run_that_did_not_help_loses_once(self, way: str) -> None:
+        harness = self.build("memory:")
+        first, second = present_of(harness)[:2]
+        with harness.synapse.run() as run:
+            harness.ask(QUERY, way=way)
+            run.used([first.id, second.id])
+        told = [harness.synapse.feedback(run.id, used=[first.id], helpful=False) for _ in range(3)]
+        assert told == [1, 0, 0]
+        assert self.strength(harness, first) == pytest.approx(0.7)
+
     @pytest.mark.parametrize("listeners", [0, 3])
     def test_p08_a_run_is_one_lesson_whoever_listens(self, listeners: int) -> None:
         for run in self.build("memory:").runs:
