@@ -1,9 +1,7 @@
 """The retriever that learns: around any LangChain retriever, in one line."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping
 from typing import Any, Self, TypeGuard
 
 from langchain_core.callbacks import (
@@ -14,19 +12,16 @@ from langchain_core.callbacks import (
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig
-from langchain_core.runnables.config import ensure_config, run_in_executor
+from langchain_core.runnables.config import run_in_executor
 from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 from pydantic import ConfigDict, Field, model_validator
 
+from langchain_synapse_retrievers._calls import configurable, named, namespace_of
 from langchain_synapse_retrievers._documents import NodeKind, Nodes, find
 from langchain_synapse_retrievers._restrictions import restrictions_of
 from langchain_synapse_retrievers._shelves import Fetch, collection_of, shelf
 from langchain_synapse_retrievers.listener import listen
 from synapse_retrievers import Call, Found, Plan, Seam, Synapse, Trace, memory, node_kind
-
-# What the wrapped retriever may read of the call's own config: filters often come in this way.
-_CONFIGURABLE: ContextVar[dict[str, Any]] = ContextVar("synapse_configurable", default={})  # noqa: B039 - never written
-_NAMESPACE: ContextVar[str | None] = ContextVar("synapse_namespace", default=None)
 
 
 class SynapseRetriever(BaseRetriever):
@@ -132,7 +127,7 @@ class SynapseRetriever(BaseRetriever):
 
     def explain(self, query: str, config: RunnableConfig | None = None, **kwargs: Any) -> Trace:
         """What is learned about a query: asks the wrapped retriever, notes and teaches nothing."""
-        with _named(config):
+        with named(config):
             documents = self._found(
                 query, CallbackManagerForRetrieverRun.get_noop_manager(), kwargs
             )
@@ -146,7 +141,7 @@ class SynapseRetriever(BaseRetriever):
         **kwargs: Any,
     ) -> list[Document]:
         """As of any retriever; `config["configurable"]["synapse_namespace"]` names the memory."""
-        with _named(config):
+        with named(config):
             return super().invoke(input, config, **kwargs)
 
     async def ainvoke(
@@ -156,7 +151,7 @@ class SynapseRetriever(BaseRetriever):
         **kwargs: Any,
     ) -> list[Document]:
         """As of any retriever; `config["configurable"]["synapse_namespace"]` names the memory."""
-        with _named(config):
+        with named(config):
             return await super().ainvoke(input, config, **kwargs)
 
     def _get_relevant_documents(
@@ -176,14 +171,14 @@ class SynapseRetriever(BaseRetriever):
     def _found(
         self, query: str, run_manager: CallbackManagerForRetrieverRun, kwargs: dict[str, Any]
     ) -> list[Document]:
-        config = RunnableConfig(callbacks=run_manager.get_child(), configurable=_CONFIGURABLE.get())
+        config = RunnableConfig(callbacks=run_manager.get_child(), configurable=configurable())
         found: list[Document] = self.base.invoke(query, config, **self._asked(kwargs))
         return found
 
     async def _afound(
         self, query: str, run_manager: AsyncCallbackManagerForRetrieverRun, kwargs: dict[str, Any]
     ) -> list[Document]:
-        config = RunnableConfig(callbacks=run_manager.get_child(), configurable=_CONFIGURABLE.get())
+        config = RunnableConfig(callbacks=run_manager.get_child(), configurable=configurable())
         found: list[Document] = await self.base.ainvoke(query, config, **self._asked(kwargs))
         return found
 
@@ -226,11 +221,8 @@ class SynapseRetriever(BaseRetriever):
         where = self._shelf(self._asked(kwargs))
         closed = where if isinstance(where, str) else None
         results = [nodes.result_of(one) for one in documents]
-        namespace, run_id = _NAMESPACE.get(), None if run is None else str(run.run_id)
-        if namespace is None and run is not None:
-            # Retrievers of retrievers hand on their callbacks alone, and these the metadata.
-            namespace = run.metadata.get("synapse_namespace")
-        call = Call(query, results, namespace=namespace, run_id=run_id, closed=closed)
+        run_id = None if run is None else str(run.run_id)
+        call = Call(query, results, namespace=namespace_of(run), run_id=run_id, closed=closed)
         if isinstance(where, str):
             return call, None
         return call, lambda plan: find(plan, where, nodes, documents)
@@ -279,22 +271,6 @@ class SynapseVectorStoreRetriever(SynapseRetriever, VectorStoreRetriever):
 
     def _collection(self) -> str:
         return collection_of(self.vectorstore)
-
-
-@contextmanager
-def _named(config: RunnableConfig | None) -> Iterator[None]:
-    """The call's own namespace; a retriever inside one that names none keeps the outer one's."""
-    whole = ensure_config(config)
-    given = whole.get("configurable", {})
-    named = given.get("synapse_namespace", whole.get("metadata", {}).get("synapse_namespace"))
-    token = None if named is None else _NAMESPACE.set(named)
-    asked = _CONFIGURABLE.set(given)
-    try:
-        yield
-    finally:
-        _CONFIGURABLE.reset(asked)
-        if token is not None:
-            _NAMESPACE.reset(token)
 
 
 def _is_plain(retriever: object) -> TypeGuard[VectorStoreRetriever]:
