@@ -1,5 +1,6 @@
 """Every setting has a range, and every setting changes an output."""
 
+import itertools
 import math
 from dataclasses import fields, replace
 from functools import cache
@@ -207,7 +208,7 @@ def test_every_setting_of_a_recall_changes_it(name):
 
 def test_the_time_limit_ends_a_recall():
     store = a_memory().store
-    memory = Synapse(store, recall=RecallParams(time_limit=1e-12), clock=lambda: NOW)
+    memory = Synapse(store, clock=lambda: NOW, monotonic=itertools.count().__next__)
     assert memory.recall("rare", HITS).trace.is_cold
     question = Question("rare", ["rare"], HITS, (), "personal", NOW)
     with pytest.raises(TimeLimitError):

@@ -1,6 +1,7 @@
 """Promises about what comes back: P1 budget, P2 cold identity, P3 hands off."""
 
 import copy
+import itertools
 import random
 from collections import Counter
 from pathlib import Path
@@ -8,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from synapse_retrievers.params import RecallParams
 from synapse_retrievers.testing.broken import BROKEN, broken, read_only
 from synapse_retrievers.testing.checks import Checks
 from synapse_retrievers.testing.corpus import CORPUS, QUERY
@@ -144,7 +144,8 @@ class ResultPromises(Checks):
     def test_p02_past_the_time_limit_nothing_changes(self, way: str) -> None:
         store = ReinedStore()
         self.is_warm(self.build(store), way)
-        harness = self.build(store, recall=RecallParams(time_limit=1e-12))
+        # Each look at this clock is a second later.
+        harness = self.build(store, monotonic=itertools.count().__next__)
         self.is_untouched(harness, way)
         assert harness.synapse.stats().failures
 
