@@ -32,7 +32,7 @@ from pydantic import PrivateAttr
 from llama_index.retrievers.synapse import SynapsePostprocessor, SynapseRetriever
 from llama_index.retrievers.synapse.listener import listen
 from synapse_retrievers import Synapse
-from synapse_retrievers.testing.corpus import CORPUS, embed
+from synapse_retrievers.testing.corpus import CORPUS, QUERY, embed
 from synapse_retrievers.testing.harness import Harness
 from synapse_retrievers.testing.reins import Wrapped
 from tests.integrations.chroma_client import chroma_client
@@ -364,3 +364,18 @@ WAYS: dict[str, Callable[[str, str, dict[str, Any]], str]] = {
     ),
     "thread": _thread,
 }
+
+
+def quoting(nodes):
+    return " ".join(node.text for node in nodes)
+
+
+def learned(synapse):
+    """Pair -> activations, and the queries that are remembered."""
+    synapse.flush()
+    pairs = {edge.pair: edge.activations for edge in synapse.edges()}
+    return pairs, [episode.query for episode in synapse.episodes()]
+
+
+def once(nodes):
+    return {tuple(sorted(node.node_id for node in nodes)): 1}, [QUERY]

@@ -17,41 +17,17 @@ from llama_index_instrumentation.dispatcher import instrument_tags
 
 from llama_index.retrievers.synapse import SynapsePostprocessor, SynapseRetriever, listener
 from synapse_retrievers.testing.corpus import CORPUS, QUERY
-from tests.integrations.llama_index_harness import WAYS, chat_engine, chroma, engine, said
+from tests.integrations.llama_index_harness import (
+    WAYS,
+    chat_engine,
+    engine,
+    learned,
+    once,
+    quoting,
+    said,
+)
 
-
-@pytest.fixture
-def index():
-    return chroma()
-
-
-@pytest.fixture
-def ours(index):
-    retriever = SynapseRetriever(index.as_retriever(similarity_top_k=4), "memory:")
-    yield retriever
-    retriever.synapse.close()
-
-
-@pytest.fixture
-def used(index):
-    """The two best hits of the question, in order."""
-    found = index.as_retriever(similarity_top_k=4).retrieve(QUERY)
-    return [hit.node for hit in found[:2]]
-
-
-def quoting(nodes):
-    return " ".join(node.text for node in nodes)
-
-
-def learned(synapse):
-    """Pair -> activations, and the queries that are remembered."""
-    synapse.flush()
-    pairs = {edge.pair: edge.activations for edge in synapse.edges()}
-    return pairs, [episode.query for episode in synapse.episodes()]
-
-
-def once(nodes):
-    return {tuple(sorted(node.node_id for node in nodes)): 1}, [QUERY]
+pytest_plugins = ["tests.integrations.llama_index_fixtures"]
 
 
 @pytest.mark.parametrize("way", sorted(WAYS))
