@@ -93,14 +93,15 @@ class Keeping:
         return self._store if self._store is not None else self
 
     def open(self) -> None:
-        """Open the store and look at it.
+        """Open the store, or look at the one that was given.
 
         Raises:
             StoreError: It cannot be opened.
         """
         if not isinstance(self._where, Store):
             self._store = open_store(self._where)
-        with self.store.reading(()):
+            return
+        with self._where.reading(()):
             pass
 
     def guarded(self, action: Callable[[], _Value], otherwise: _Value) -> _Value:

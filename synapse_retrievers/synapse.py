@@ -148,8 +148,6 @@ class Synapse(Recalling):
 
     def disappoint(self, run: Run, nodes: Sequence[NodeId]) -> int:
         """Weaken what brought these in: they were shown and not used. For listeners."""
-        if not (self.is_on and self.learns):
-            return 0
         penalty = self.learning.unused_penalty
         return self.guarded(lambda: self._weaken(run, nodes, penalty, self._eventually), 0)
 

@@ -1,8 +1,8 @@
 """LangChain documents as nodes: who they are, and how absent ones are found again."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from langchain_core.documents import Document
 
@@ -30,7 +30,7 @@ class Nodes:
     def id_of(self, document: Document) -> NodeId | None:
         """`Document.id`, else metadata `_id`, else `id_key`; None: it has none."""
         keys = ["_id", self.id_key] if self.id_key else ["_id"]
-        metadata = document.metadata or {}
+        metadata = _metadata(document)
         found = [document.id, *(metadata.get(key) for key in keys)]
         return next((_text(value) for value in found if _text(value)), None)
 
@@ -40,11 +40,11 @@ class Nodes:
             return self.id_of(document)
         if callable(self.kind):
             return _text(self.kind(document))
-        return _text((document.metadata or {}).get(self.metadata_key or ""))
+        return _text(_metadata(document).get(self.metadata_key or ""))
 
     def result_of(self, document: Document) -> Result:
         """The document as the core sees it."""
-        metadata = document.metadata or {}
+        metadata = _metadata(document)
         source = metadata.get("source") or metadata.get("file_path")
         chunk = None if self.kind == "id" else self.id_of(document)
         return Result(self.node_of(document), document.page_content, chunk, _text(source))
@@ -121,6 +121,11 @@ def _best_of_sources(
         source: found[best_chunk(asked, [tokens(one.page_content) for one in found])]
         for source, found in chunks.items()
     }
+
+
+def _metadata(document: Document) -> Mapping[str, Any]:
+    """Empty where somebody has set it to None."""
+    return document.metadata or {}
 
 
 def _text(value: object) -> str | None:
