@@ -34,7 +34,9 @@ class RecallParams:
             pair is no certainty.
         spread_weight: Share of the edges in the energy, in [0, 4].
         cue_weight: Share of the past episodes in the energy, in [0, 20]; 0 switches them off.
-        cue_prior: Similarity added to the sum over the episodes, in (0, 20]: a single weak
+        cue_power: An episode speaks with its similarity to this power, in [1, 8]: many weak
+            resemblances do not outweigh a strong one.
+        cue_prior: Added to the sum of these weights over the episodes, in (0, 20]: a single weak
             resemblance is no certainty.
         cue_episodes: How many of the most similar episodes speak, 1..200.
         cue_floor: Similarity from which an episode speaks, in [0, 1).
@@ -46,6 +48,8 @@ class RecallParams:
         displacements: At most how many absent nodes come in, 0..50; never more than half
             of the hits under fusion "ranks".
         displace_from: Least energy of a node that comes in, in [0, 1].
+        displace_similarity: How like the question a single past one must be to bring a node in, in
+            [0, 1]; several count together (`recall.cue.is_supported`). 0: any resemblance will do.
         candidates: How many absent nodes are fetched at most, so that dead ones can be skipped,
             1..64, not below `displacements`.
         time_limit: Seconds after which a recall gives up and changes nothing, in (0, 60].
@@ -60,7 +64,8 @@ class RecallParams:
     edge_prior: float = 2.0
     spread_weight: float = 0.5
     cue_weight: float = 3.0
-    cue_prior: float = 1.0
+    cue_power: float = 3.0
+    cue_prior: float = 0.1
     cue_episodes: int = 20
     cue_floor: float = 0.05
     accepted_strength: float = 0.4
@@ -69,6 +74,7 @@ class RecallParams:
     boost: float = 2.0
     displacements: int = 2
     displace_from: float = 0.0
+    displace_similarity: float = 0.33
     candidates: int = 8
     time_limit: float = 0.5
 
@@ -83,6 +89,7 @@ class RecallParams:
         _real(self, "edge_prior", 0, 1e6)
         _real(self, "spread_weight", 0, 4)
         _real(self, "cue_weight", 0, 20)
+        _real(self, "cue_power", 1, 8)
         _real(self, "cue_prior", 0, 20, open_low=True)
         _whole(self, "cue_episodes", 1, 200)
         _real(self, "cue_floor", 0, 1, open_high=True)
@@ -92,6 +99,7 @@ class RecallParams:
         _real(self, "boost", 0, 10)
         _whole(self, "displacements", 0, 50)
         _real(self, "displace_from", 0, 1)
+        _real(self, "displace_similarity", 0, 1)
         _whole(self, "candidates", 1, 64)
         _real(self, "time_limit", 0, 60, open_low=True)
         if self.candidates < self.displacements:

@@ -10,7 +10,7 @@ from synapse_retrievers.errors import TimeLimitError
 from synapse_retrievers.learning.decay import count_at, weight_at
 from synapse_retrievers.namespaces import readable
 from synapse_retrievers.params import DAY, LearningParams, RecallParams
-from synapse_retrievers.recall.cue import Cue, cue, query_terms, similar
+from synapse_retrievers.recall.cue import Cue, cue, is_supported, query_terms, similar
 from synapse_retrievers.recall.displace import Absent, wanted
 from synapse_retrievers.recall.energy import Energies, energize
 from synapse_retrievers.recall.explain import Reached, Trace
@@ -19,7 +19,7 @@ from synapse_retrievers.recall.plan import Plan, cold
 from synapse_retrievers.recall.seed import seed
 from synapse_retrievers.recall.spread import Frontier, Spread, spread
 from synapse_retrievers.stores.base import Reader, Store
-from synapse_retrievers.types import Hit, Ints, Namespace, NodeId, Uses
+from synapse_retrievers.types import Bools, Hit, Ints, Namespace, NodeId, Uses
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +115,14 @@ class _Planning:
         self._graph = _AgedGraph(reader, namespaces, question.now, learning, self._stop_if_late)
         self._cues: list[tuple[Cue, Uses]] = []
         self._spread: Spread | None = None
+        self._used: Ints = np.zeros(0, np.int64)
 
     def plan(self) -> Plan:
         question = self._question
         ids = list(dict.fromkeys(hit.id for hit in question.hits if hit.id is not None))
         ids += [node for node in question.used if node not in ids]
         handles = dict(zip(ids, self._reader.handles(ids).tolist(), strict=True))
+        self._used = np.array([handles[node] for node in set(question.used)], np.int64)
         planned = self._planned(handles)
         return replace(planned, returned=self._returned(handles))
 
@@ -206,6 +208,8 @@ class _Planning:
         is_absent = ~np.isin(energies.node, np.fromiter(present, np.int64, len(present)))
         if self._params.fusion == "ranks" and len(worths) > 1:
             is_absent &= self._params.boost * energies.energy > min(worths[1:]) - 1e-9
+        if worths and self._params.cue_weight:
+            is_absent &= is_supported(energies.support, self._params) | self._follows(energies.node)
         node, energy = energies.node[is_absent], energies.energy[is_absent]
         order = np.argsort(-energy, kind="stable")
         found: list[Absent] = []
@@ -221,6 +225,12 @@ class _Planning:
                 found.append(Absent(name, value, boosted(value, self._params)))
         found.sort(key=lambda one: (-one.energy, one.id))
         return found[: self._params.candidates]
+
+    def _follows(self, nodes: Ints) -> Bools:
+        """Which of the nodes were used together with one that this run has used already."""
+        arrived = self._spread.hops[:1] if self._spread is not None else ()
+        reached = [hop.node[np.isin(hop.sender, self._used)] for hop in arrived]
+        return np.isin(nodes, np.concatenate([np.zeros(0, np.int64), *reached]))
 
     def _carriers(self) -> Carriers:
         return Carriers(

@@ -34,6 +34,7 @@ RECALL = {
     "edge_prior": ([0, 1e6], [-1e-9, 1e6 + 1]),
     "spread_weight": ([0, 4], [-1e-9, 4.01]),
     "cue_weight": ([0, 20], [-1e-9, 20.01]),
+    "cue_power": ([1, 8], [0.99, 8.01]),
     "cue_prior": ([1e-9, 20], [0, 20.01]),
     "cue_episodes": ([1, 200], [0, 201, 2.0]),
     "cue_floor": ([0, 0.999], [-1e-9, 1]),
@@ -43,6 +44,7 @@ RECALL = {
     "boost": ([0, 10], [-1e-9, 10.01]),
     "displacements": ([0, 8], [-1, 51, 2.0]),
     "displace_from": ([0, 1], [-1e-9, 1.01]),
+    "displace_similarity": ([0, 1], [-1e-9, 1.01]),
     "candidates": ([2, 64], [0, 65, 2.0]),
     "time_limit": ([1e-9, 60], [0, 60.01]),
 }
@@ -175,7 +177,7 @@ def recalled(params, used=()):
 
 
 RELAY = RecallParams(kernel="hub", cue_weight=0.0, spread_weight=1.0)
-EAGER = RecallParams(cue_weight=20.0, candidates=64)
+EAGER = RecallParams(cue_weight=20.0, candidates=64, displace_similarity=0.0)
 RECALL_CHANGES = {
     "kernel": (RecallParams(), "hub"),
     "fusion": (RecallParams(), "scores"),
@@ -186,6 +188,7 @@ RECALL_CHANGES = {
     "edge_prior": (RecallParams(), 0.0),
     "spread_weight": (RecallParams(), 2.0),
     "cue_weight": (RecallParams(), 1.0),
+    "cue_power": (RecallParams(), 1.0),
     "cue_prior": (RecallParams(), 5.0),
     "cue_episodes": (RecallParams(), 1),
     "cue_floor": (RecallParams(), 0.6),
@@ -194,7 +197,8 @@ RECALL_CHANGES = {
     "common_from": (RecallParams(), 1_000),
     "boost": (RecallParams(), 0.3),
     "displacements": (EAGER, 1),
-    "displace_from": (EAGER, 1.0),
+    "displace_from": (replace(EAGER, cue_weight=1.0), 1.0),
+    "displace_similarity": (RecallParams(), 1.0),
     "candidates": (EAGER, 2),
 }
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from synapse_retrievers.params import RecallParams
-from synapse_retrievers.types import Floats, Ints, Postings, Uses
+from synapse_retrievers.types import Bools, Floats, Ints, Postings, Uses
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +24,12 @@ class Cue:
     """What the speaking episodes of one namespace give to the nodes they used.
 
     Attributes:
-        weight: Sum of the similarities of the speaking episodes.
+        weight: Sum of w = sim ** 3 over the speaking episodes.
         speaking: Positions in the `Uses` they were chosen from, best first.
         similarity: One value a speaking episode.
         use: Positions of their rows in the `Uses`.
-        energy: What each of these rows gives to its node: sim * min(1, s / 0.4) / sqrt(n).
+        energy: What each of these rows gives to its node: w * min(1, s / 0.4) / sqrt(n).
+        support: The same undivided, w * min(1, s / 0.4): how sure the episode is of the node.
     """
 
     weight: float
@@ -36,6 +37,7 @@ class Cue:
     similarity: Floats
     use: Ints
     energy: Floats
+    support: Floats
 
 
 def query_terms(words: Iterable[str]) -> dict[str, float]:
@@ -47,9 +49,9 @@ def similar(terms: dict[str, float], postings: Postings, params: RecallParams) -
     """The episodes most like the query: at least as many as may speak, ties included.
 
     Cosine of SMART lnc.ltc (Manning, Raghavan, Schuetze 2008, 6.4.3): the idf stands on the
-    query's side only,
+    query's side only, and squared, as if it stood on both,
 
-        idf(t) = ln((1 + N) / (1 + df(t))) + 1
+        weight(t) = (1 + ln tf(t)) * idf(t) ** 2,    idf(t) = ln((1 + N) / (1 + df(t))) + 1
 
     with N and df over the namespace's episodes; a term never seen lengthens the query; from
     `common_from` episodes on, terms in more than `common_share` of them have idf 0.
@@ -66,7 +68,7 @@ def similar(terms: dict[str, float], postings: Postings, params: RecallParams) -
     idf = np.log((1.0 + total) / (1.0 + frequency)) + 1.0
     if total >= params.common_from:
         idf[frequency > params.common_share * total] = 0.0
-    weights = np.fromiter(terms.values(), float, len(terms)) * idf
+    weights = np.fromiter(terms.values(), float, len(terms)) * idf * idf
     length = float(np.sqrt(np.sum(weights * weights)))
     if not len(postings.episode) or length == 0.0:
         return Similar(np.zeros(0, np.int64), np.zeros(0))
@@ -86,28 +88,44 @@ def similar(terms: dict[str, float], postings: Postings, params: RecallParams) -
 def cue(found: Similar, uses: Uses, params: RecallParams) -> Cue:
     """What the `cue_episodes` most similar episodes give; ties: newest first, then query text.
 
-        cue(v) = sum over episodes j of sim_j * min(1, strength_j(v) / 0.4) / sqrt(nodes of j)
+        cue(v) = sum over episodes j of w_j * min(1, strength_j(v) / 0.4) / sqrt(nodes of j)
+        w_j    = sim_j ** 3
 
     Args:
         found: Out of `similar`.
         uses: What these episodes used, in the same order.
-        params: How many speak, and from which strength a use counts whole.
+        params: How many speak, how loudly, and from which strength a use counts whole.
     """
     order = sorted(
         range(len(found.episode)),
         key=lambda row: (-found.similarity[row], -uses.renewed_at[row], uses.query[row]),
     )[: params.cue_episodes]
     speaking = np.array(order, dtype=np.int64)
-    similarity = np.zeros(len(found.episode))
-    similarity[speaking] = found.similarity[speaking]
+    weights = np.zeros(len(found.episode))
+    weights[speaking] = found.similarity[speaking] ** params.cue_power
     sizes = np.maximum(np.bincount(uses.episode, minlength=len(found.episode)), 1)
     share = np.minimum(1.0, uses.strength / params.accepted_strength)
-    energy = similarity[uses.episode] * share / np.sqrt(sizes[uses.episode])
-    use = np.flatnonzero(energy > 0.0)
+    support = weights[uses.episode] * share
+    use = np.flatnonzero(support > 0.0)
     return Cue(
-        float(np.sum(found.similarity[speaking])),
+        float(np.sum(weights)),
         speaking,
         found.similarity[speaking],
         use,
-        energy[use],
+        support[use] / np.sqrt(sizes[uses.episode[use]]),
+        support[use],
     )
+
+
+def is_supported(support: Floats, params: RecallParams) -> Bools:
+    """Whether past questions bring nodes in, or only move them: the memory is about the question.
+
+        support(v) >= displace_similarity ** 3,    support(v) = sum over j of w_j * min(1, s / 0.4)
+
+    A question about something else resembles many past ones a little and none much
+    (docs/benchmarks.md, "off topic").
+
+    >>> is_supported(np.array([0.3**3, 0.4**3, 0.3**3 + 0.25**3]), RecallParams())
+    array([False,  True,  True])
+    """
+    return np.asarray(support >= params.displace_similarity**params.cue_power)

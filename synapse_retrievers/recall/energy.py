@@ -13,10 +13,11 @@ from synapse_retrievers.types import Floats, Ints, Uses
 
 @dataclass(frozen=True, slots=True)
 class Energies:
-    """Distinct node handles, ascending, and the energy > 0 of each."""
+    """Distinct node handles, ascending, the energy > 0 of each and its support by episodes."""
 
     node: Ints
     energy: Floats
+    support: Floats
 
 
 def energize(
@@ -29,6 +30,7 @@ def energize(
 
         e = min(1, sum over the namespaces of factor * e_ns)         rounded to 12 digits
 
+    The support of a node adds up over the namespaces in the same way, without a bound.
     The kernels "hub" and "paper" merge the namespaces before they spread: there the spread is
     added once. Kernel "paper" has no bound.
 
@@ -39,28 +41,28 @@ def energize(
         params: The shares.
     """
     is_merged = params.kernel != "conditional"
-    nodes, energies = [np.zeros(0, np.int64)], [np.zeros(0)]
+    parts = [_nothing()]
     for index, factor in enumerate(factors):
         told = cues[index] if cues else None
         here = None if is_merged else _spread_in(spread, index)
-        node, energy = _energy_in(here, told, params)
-        nodes.append(node)
-        energies.append(factor * energy)
+        part = _energy_in(here, told, params)
+        parts.append(Energies(part.node, factor * part.energy, factor * part.support))
     if is_merged:
-        node, energy = _energy_in(_spread_in(spread, 0), None, params)
-        nodes.append(node)
-        energies.append(energy)
-    node, total = _summed(np.concatenate(nodes), np.concatenate(energies))
+        parts.append(_energy_in(_spread_in(spread, 0), None, params))
+    nodes = np.concatenate([part.node for part in parts])
+    node, total = _summed(nodes, np.concatenate([part.energy for part in parts]))
+    _, support = _summed(nodes, np.concatenate([part.support for part in parts]))
     if params.kernel != "paper":
         total = np.minimum(1.0, total)
     total = np.round(total, 12)
-    return Energies(node[total > 0.0], total[total > 0.0])
+    is_reached = total > 0.0
+    return Energies(node[is_reached], total[is_reached], np.round(support[is_reached], 12))
 
 
 def energy_of(spread: Floats, cue: Floats, cue_weight: float, params: RecallParams) -> Floats:
     """The energy of nodes in one namespace.
 
-        e = min(1, 3 * cue / (cue_weight + 1) + 0.5 * spread)
+        e = min(1, 3 * cue / (cue_weight + 0.1) + 0.5 * spread)
 
     The posterior form: a weak memory stays weak (docs/benchmarks.md, "garbage use"). Kernel
     "paper" sums without the bound.
@@ -68,11 +70,11 @@ def energy_of(spread: Floats, cue: Floats, cue_weight: float, params: RecallPara
     Args:
         spread: What reached each node over edges.
         cue: What the speaking episodes gave it.
-        cue_weight: Sum of the similarities of the speaking episodes.
+        cue_weight: Sum of the weights of the speaking episodes.
         params: The shares.
 
-    >>> energy_of(np.array([0.2]), np.array([0.5]), 1.0, RecallParams()).round(12)
-    array([0.85])
+    >>> energy_of(np.array([0.2]), np.array([0.1]), 0.4, RecallParams()).round(12)
+    array([0.7])
     """
     told = params.cue_weight * cue / (cue_weight + params.cue_prior)
     energy = told + params.spread_weight * spread
@@ -88,18 +90,23 @@ def _spread_in(spread: Spread | None, index: int) -> tuple[Ints, Floats] | None:
 
 def _energy_in(
     spread: tuple[Ints, Floats] | None, told: tuple[Cue, Uses] | None, params: RecallParams
-) -> tuple[Ints, Floats]:
+) -> Energies:
     """Nodes and energies of one namespace."""
     spread_node, spread_energy = spread or (np.zeros(0, np.int64), np.zeros(0))
-    if told is None:
-        cue_node, cue_energy, cue_weight = np.zeros(0, np.int64), np.zeros(0), 0.0
-    else:
-        cue_node, cue_energy = told[1].node[told[0].use], told[0].energy
-        cue_weight = told[0].weight
-    nodes = np.concatenate([spread_node, cue_node])
-    node, spreads = _summed(nodes, np.concatenate([spread_energy, np.zeros(len(cue_node))]))
-    _, cues = _summed(nodes, np.concatenate([np.zeros(len(spread_node)), cue_energy]))
-    return node, energy_of(spreads, cues, cue_weight, params)
+    by_cue, cue_weight = _nothing(), 0.0
+    if told is not None:
+        cue, uses = told
+        by_cue, cue_weight = Energies(uses.node[cue.use], cue.energy, cue.support), cue.weight
+    nodes = np.concatenate([spread_node, by_cue.node])
+    unspread, untold = np.zeros(len(by_cue.node)), np.zeros(len(spread_node))
+    node, spreads = _summed(nodes, np.concatenate([spread_energy, unspread]))
+    _, cues = _summed(nodes, np.concatenate([untold, by_cue.energy]))
+    _, support = _summed(nodes, np.concatenate([untold, by_cue.support]))
+    return Energies(node, energy_of(spreads, cues, cue_weight, params), support)
+
+
+def _nothing() -> Energies:
+    return Energies(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
 
 
 def _summed(nodes: Ints, values: Floats) -> tuple[Ints, Floats]:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from synapse_retrievers.observer import LEDGER
+from synapse_retrievers.params import RecallParams
 from synapse_retrievers.synapse import Synapse
 from synapse_retrievers.testing.corpus import CORPUS, QUERY
 from synapse_retrievers.testing.harness import RetrieverSuite, absent_of, present_of, warm
@@ -36,7 +37,7 @@ class BoundPromises(RetrieverSuite):
 
     def test_p09_a_hub_comes_in_behind_the_specific_partner(self, clock: Clock, way: str) -> None:
         self.needs("fetch")
-        harness = self.build("memory:", clock=clock)
+        harness = self.build("memory:", clock=clock, recall=RecallParams(displace_similarity=0.0))
         leading, (hub, partner) = present_of(harness)[:4], absent_of(harness)[:2]
         for number in range(400):
             harness.synapse.reinforce([hub.id, f"elsewhere {number}"])

@@ -9,11 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synapse_retrievers.params import RecallParams
-from synapse_retrievers.recall.cue import cue, query_terms, similar
+from synapse_retrievers.recall.cue import cue, is_supported, query_terms, similar
 from synapse_retrievers.stores.memory import MemoryStore
 from synapse_retrievers.types import Changes, Episode, Use
 
 PERSONAL = "personal"
+PLAIN = RecallParams(cue_power=1.0)
+"""Episodes speak with their similarity itself: W is its sum."""
 
 
 def vector(words):
@@ -30,7 +32,8 @@ def cosine(query, text, texts, params):
     for word, weight in vector(query).items():
         df = sum(word in other for other in texts)
         is_common = len(texts) >= params.common_from and df > params.common_share * len(texts)
-        asked[word] = 0.0 if is_common else weight * (math.log((1 + len(texts)) / (1 + df)) + 1)
+        idf = math.log((1 + len(texts)) / (1 + df)) + 1
+        asked[word] = 0.0 if is_common else weight * idf**2
     known = vector(text)
     if length(asked) == 0 or length(known) == 0:
         return 0.0
@@ -51,8 +54,8 @@ def by_hand(query, episodes, params):
     for sim, _, _, used in speaking:
         for node, strength in used.items():
             share = min(1.0, strength / params.accepted_strength)
-            energy[node] += -sim * share / math.sqrt(len(used))
-    return sum(-sim for sim, *_ in speaking), dict(energy)
+            energy[node] += (-sim) ** params.cue_power * share / math.sqrt(len(used))
+    return sum((-sim) ** params.cue_power for sim, *_ in speaking), dict(energy)
 
 
 def stored(episodes):
@@ -74,19 +77,31 @@ def stored(episodes):
 
 def told(query, episodes, params=None):
     """(W, node -> cue, queries that speak) as the code sees it."""
-    params = params or RecallParams()
+    spoken, uses, names = spoken_for(query, episodes, params or RecallParams())
+    energy = Counter()
+    for row, gain in zip(spoken.use.tolist(), spoken.energy.tolist(), strict=True):
+        energy[names[row]] += gain
+    speaks = [uses.query[place] for place in spoken.speaking.tolist()]
+    return spoken.weight, dict(energy), speaks
+
+
+def spoken_for(query, episodes, params):
     terms = query_terms(query)
     with stored(episodes).reading([PERSONAL]) as reader:
         (postings,) = reader.postings(tuple(terms))
         found = similar(terms, postings, params)
         uses = reader.uses(found.episode)
         spoken = cue(found, uses, params)
-        names = reader.ids(uses.node)
-    energy = Counter()
-    for row, gain in zip(spoken.use.tolist(), spoken.energy.tolist(), strict=True):
-        energy[names[row]] += gain
-    speaks = [uses.query[place] for place in spoken.speaking.tolist()]
-    return spoken.weight, dict(energy), speaks
+        return spoken, uses, reader.ids(uses.node)
+
+
+def support(query, episodes, params=None):
+    """Node -> support."""
+    spoken, _, names = spoken_for(query, episodes, params or RecallParams())
+    total = Counter()
+    for row, gain in zip(spoken.use.tolist(), spoken.support.tolist(), strict=True):
+        total[names[row]] += gain
+    return dict(total)
 
 
 def test_the_worked_example():
@@ -95,15 +110,17 @@ def test_the_worked_example():
         ("load keys", ["load", "keys"], {"a": 0.6}, 2.0),
         ("log in", ["log", "in"], {"c": 1.0}, 3.0),
     ]
-    # idf: rotate ln(4/2)+1, keys ln(4/3)+1, now (never seen) ln(4/1)+1
-    rotate, keys, now = math.log(2) + 1, math.log(4 / 3) + 1, math.log(4) + 1
+    # idf squared: rotate ln(4/2)+1, keys ln(4/3)+1, now (never seen) ln(4/1)+1
+    rotate, keys, now = (math.log(2) + 1) ** 2, (math.log(4 / 3) + 1) ** 2, (math.log(4) + 1) ** 2
     norm = math.sqrt(rotate**2 + keys**2 + now**2)
     first, second = (rotate + keys) / (norm * math.sqrt(2)), keys / (norm * math.sqrt(2))
     weight, energy, speaks = told(["rotate", "keys", "now"], episodes)
     assert speaks == ["rotate keys", "load keys"]
-    assert weight == pytest.approx(first + second)
-    assert energy["a"] == pytest.approx(first / math.sqrt(2) + second)
-    assert energy["b"] == pytest.approx(first * 0.5 / math.sqrt(2))
+    assert weight == pytest.approx(first**3 + second**3)
+    assert energy["a"] == pytest.approx(first**3 / math.sqrt(2) + second**3)
+    assert energy["b"] == pytest.approx(first**3 * 0.5 / math.sqrt(2))
+    known = support(["rotate", "keys", "now"], episodes)
+    assert known == pytest.approx({"a": first**3 + second**3, "b": first**3 * 0.5})
     assert "c" not in energy
 
 
@@ -114,8 +131,8 @@ def test_the_same_words_are_similar_by_one_where_no_idf_tells_them_apart():
 
 def test_a_word_never_seen_lengthens_the_query():
     episodes = [("a", ["a"], {"x": 1.0}, 0.0)]
-    seen, unseen = math.log(2 / 2) + 1, math.log(2 / 1) + 1
-    weight, _, _ = told(["a", "never"], episodes)
+    seen, unseen = (math.log(2 / 2) + 1) ** 2, (math.log(2 / 1) + 1) ** 2
+    weight, _, _ = told(["a", "never"], episodes, PLAIN)
     assert weight == pytest.approx(seen / math.hypot(seen, unseen))
 
 
@@ -123,8 +140,26 @@ def test_repeated_words_count_by_their_logarithm_on_both_sides():
     episodes = [("a a b", ["a", "a", "b"], {"x": 1.0}, 0.0)]
     twice = 1 + math.log(2)
     expected = (twice * twice + 1) / (math.hypot(twice, 1) ** 2)
-    assert told(["a", "b", "a"], episodes)[0] == pytest.approx(expected)
+    assert told(["a", "b", "a"], episodes, PLAIN)[0] == pytest.approx(expected)
     assert told(["a", "b"], episodes)[0] < 1.0
+
+
+def test_many_weak_resemblances_do_not_outweigh_a_strong_one():
+    strong = ("strong", ["a", "b"], {"right": 1.0}, 0.0)
+    weak = [
+        (n, ["a", "b", *(f"{n}{m}" for m in range(10))], {"wrong": 1.0}, 0.0) for n in "cdefghij"
+    ]
+    _, energy, _ = told(["a", "b"], [strong, *weak])
+    assert energy["right"] > energy["wrong"]
+    _, plain, _ = told(["a", "b"], [strong, *weak], PLAIN)
+    assert plain["right"] < plain["wrong"]
+
+
+def test_a_node_comes_in_by_one_past_question_that_is_like_this_one_or_by_several_together():
+    params = RecallParams(displace_similarity=0.5)
+    sums = np.array([0.0, 0.4999**3, 0.5**3, 0.4**3, 2 * 0.4**3])
+    assert is_supported(sums, params).tolist() == [False, False, True, False, True]
+    assert is_supported(sums, RecallParams(displace_similarity=0.0)).all()
 
 
 def crowd(count, common):
@@ -147,7 +182,8 @@ def test_from_fifty_episodes_on_terms_in_more_than_a_fifth_of_them_say_nothing(
 
 
 def test_a_common_term_does_not_lengthen_the_query():
-    assert told(["the", "w3"], crowd(60, 60))[0] == pytest.approx(1 / math.hypot(1, 1))
+    found, _, _ = told(["the", "w3"], crowd(60, 60), PLAIN)
+    assert found == pytest.approx(1 / math.hypot(1, 1))
 
 
 def test_of_equally_similar_episodes_the_newest_speak():
@@ -193,11 +229,18 @@ episodes = st.lists(
 )
 
 
-@given(words, episodes, st.sampled_from([1, 3, 20]), st.sampled_from([1, 5, 50]), st.randoms())
+@given(
+    words,
+    episodes,
+    st.sampled_from([1, 3, 20]),
+    st.sampled_from([1, 5, 50]),
+    st.sampled_from([1.0, 3.0]),
+    st.randoms(),
+)
 def test_the_cue_is_as_by_brute_force_in_any_order_of_learning(
-    query, rows, count, common_from, random
+    query, rows, count, common_from, power, random
 ):
-    params = RecallParams(cue_episodes=count, common_from=common_from)
+    params = RecallParams(cue_episodes=count, common_from=common_from, cue_power=power)
     weight, energy = by_hand(query, rows, params)
     random.shuffle(rows)
     found_weight, found, speaks = told(query, rows, params)

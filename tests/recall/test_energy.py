@@ -18,7 +18,8 @@ def cue_of(gains, weight):
     nodes = np.array([node for node, _ in gains], np.int64)
     uses = Uses(("q",), np.zeros(1), np.zeros(count, np.int64), nodes, np.ones(count), nodes)
     energy = np.array([gain for _, gain in gains], float)
-    return Cue(weight, np.zeros(1, np.int64), np.ones(1), np.arange(count), energy), uses
+    one = np.zeros(1, np.int64)
+    return Cue(weight, one, np.ones(1), np.arange(count), energy, 2 * energy), uses
 
 
 def spread_of(rows):
@@ -33,8 +34,8 @@ def energies(spread, cues, factors, params=None):
     return dict(zip(found.node.tolist(), found.energy.tolist(), strict=True))
 
 
-def test_three_times_the_cue_over_its_weight_and_one_plus_half_of_the_spread():
-    spread, told = spread_of([(0, 7, 0.4)]), cue_of([(7, 0.2), (7, 0.1), (8, 0.5)], 2.0)
+def test_three_times_the_cue_over_its_weight_and_a_tenth_plus_half_of_the_spread():
+    spread, told = spread_of([(0, 7, 0.4)]), cue_of([(7, 0.2), (7, 0.1), (8, 0.5)], 2.9)
     expected = {7: 3 * 0.3 / 3 + 0.5 * 0.4, 8: 3 * 0.5 / 3}
     assert energies(spread, [told], [1.0]) == pytest.approx(expected)
 
@@ -46,7 +47,7 @@ def test_each_namespace_is_bounded_before_and_their_sum_after():
 
 
 def test_merged_kernels_take_the_spread_once_and_unscaled():
-    told = [cue_of([(7, 0.2)], 1.0), cue_of([(7, 0.4)], 1.0)]
+    told = [cue_of([(7, 0.2)], 1.9), cue_of([(7, 0.4)], 1.9)]
     params = RecallParams(kernel="hub", spread_weight=0.5)
     found = energies(spread_of([(0, 7, 0.4)]), told, [1.0, 0.5], params)
     assert found == {7: pytest.approx(0.3 + 0.5 * 0.6 + 0.2)}
@@ -63,10 +64,17 @@ def test_the_paper_has_no_bound():
 
 
 def test_one_weak_resemblance_is_no_certainty():
-    weak = energy_of(np.zeros(1), np.array([0.06]), 0.06, RecallParams())
+    weak = energy_of(np.zeros(1), np.array([0.02]), 0.02, RecallParams())
     strong = energy_of(np.zeros(1), np.array([1.0]), 1.0, RecallParams())
-    assert weak[0] == pytest.approx(3 * 0.06 / 1.06)
+    assert weak[0] == pytest.approx(3 * 0.02 / 0.12)
     assert strong[0] == 1.0
+
+
+def test_support_adds_up_over_episodes_and_namespaces_and_none_comes_over_edges():
+    told = [cue_of([(7, 0.2), (7, 0.1), (8, 0.3)], 1.0), cue_of([(7, 0.4)], 1.0)]
+    found = energize(spread_of([(0, 9, 0.4)]), told, np.array([1.0, 0.5]), RecallParams())
+    assert found.node.tolist() == [7, 8, 9]
+    assert found.support.tolist() == pytest.approx([2 * 0.3 + 0.5 * 2 * 0.4, 2 * 0.3, 0.0])
 
 
 rows = st.dictionaries(
@@ -94,7 +102,7 @@ def test_energy_is_as_by_hand_and_bounded(reached, told, weights, factors, kerne
         total = 0.0
         for space, factor in enumerate(factors):
             gain = sum(value for name, value in told[space] if name == node)
-            own = 3 * gain / (weights[space] + 1)
+            own = 3 * gain / (weights[space] + 0.1)
             if kernel == "conditional":
                 own += 0.5 * reached.get((space, node), 0.0)
             total += factor * min(most, own)

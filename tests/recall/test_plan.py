@@ -113,7 +113,8 @@ class Slow:
         asked, ranked = {}, []
         for word, count in Counter(words).items():
             df = sum(word in text for text in texts)
-            asked[word] = (1 + math.log(count)) * (math.log((1 + len(texts)) / (1 + df)) + 1)
+            idf = math.log((1 + len(texts)) / (1 + df)) + 1
+            asked[word] = (1 + math.log(count)) * idf**2
         norm = math.sqrt(sum(weight**2 for weight in asked.values()))
         for one, text in zip(episodes, texts, strict=True):
             lengths = math.sqrt(sum((1 + math.log(n)) ** 2 for n in text.values())) * norm
@@ -122,11 +123,22 @@ class Slow:
             if sim >= 0.05:
                 ranked.append((-sim, -one.renewed_at, one.query, one))
         speaking = sorted(ranked, key=lambda row: row[:3])[:20]
-        gains = Counter()
+        gains, support = Counter(), Counter()
         for sim, _, _, one in speaking:
             for node, use in one.used.items():
-                gains[node] += -sim * min(1.0, use.strength / 0.4) / math.sqrt(len(one.used))
-        return sum(-sim for sim, *_ in speaking), gains
+                sure = (-sim) ** 3 * min(1.0, use.strength / 0.4)
+                gains[node] += sure / math.sqrt(len(one.used))
+                support[node] += sure
+        return sum((-sim) ** 3 for sim, *_ in speaking), gains, support
+
+    def may_come_in(self, query, used):
+        """The nodes that past questions support, or that were used with what the run used."""
+        total, words = Counter(), query.split()
+        for namespace, factor in FACTORS.items():
+            for node, sure in self.cue(words, namespace)[2].items():
+                total[node] += factor * sure
+        known = {node for node, sure in total.items() if round(sure, 12) >= 0.33**3}
+        return known | {v for u in used for v in self.around[u]}
 
     def energies(self, query, hits, used):
         params, seeds, total = self.params, self.seeds(hits, used), Counter()
@@ -134,9 +146,9 @@ class Slow:
         for namespace, factor in FACTORS.items():
             own = Counter()
             if params.cue_weight:
-                weight, gains = self.cue(query.split(), namespace)
+                weight, gains, _ = self.cue(query.split(), namespace)
                 for node, gain in gains.items():
-                    own[node] += params.cue_weight * gain / (weight + 1)
+                    own[node] += params.cue_weight * gain / (weight + 0.1)
             if params.kernel == "conditional":
                 for node, energy in self.conditional(seeds, namespace).items():
                     own[node] += params.spread_weight * energy
@@ -147,8 +159,9 @@ class Slow:
                 total[node] += min(most, params.spread_weight * energy)
         return {v: e for v, e in ((v, round(min(most, e), 12)) for v, e in total.items()) if e > 0}
 
-    def recalled(self, hits, scores, energies, used, dead):
+    def recalled(self, query, hits, scores, energies, used, dead):
         params, count = self.params, len(hits)
+        fit = self.may_come_in(query, used) if params.cue_weight else energies
         if not energies.keys() - (set(used) - set(hits)):
             return hits
         bases = [1 - place / (2 * count) for place in range(count)]
@@ -163,7 +176,7 @@ class Slow:
         absent = sorted(
             (-energy, node)
             for node, energy in energies.items()
-            if node not in hits and node not in used and energy >= params.displace_from
+            if node not in {*hits, *used} and node in fit and energy >= params.displace_from
         )
         worth = {node: round(params.boost * -energy, 12) for energy, node in absent}
         if params.fusion == "ranks":
@@ -274,7 +287,8 @@ def test_a_recall_is_as_said_slowly(rows, query, hits, used, dead, params):
         return {node: node for node in wanted if node not in dead}
 
     recalled = memory.recall(query, hits, fetch, used=used)
-    expected = slow.recalled(ids, [hit.score for hit in hits], energies, used, dead)
+    scores = [hit.score for hit in hits]
+    expected = slow.recalled(query, ids, scores, energies, used, dead)
     assert [hit.id for hit in recalled.hits] == expected
 
 
@@ -570,11 +584,13 @@ def test_the_chunk_of_the_strongest_episode_is_known_though_edges_gave_more():
     for seed in ("n0", "n1", "n2"):
         for _ in range(9):
             memory.reinforce([seed, "doc"])
+    for word in ("one", "two", "three"):
+        memory.reinforce(["doc"], f"alpha beta {word}")
     run = memory.run("alpha")
     with run as active:
         memory.learn(active.run, {"doc": Use(0.05, "doc#7")})
     hits = [Hit("n0"), Hit("n1"), Hit("n2"), Hit("c1")]
-    planned = memory.plan("alpha beta gamma delta epsilon", hits)
+    planned = memory.plan("alpha beta one", hits)
     assert [node.id for node in planned.wanted] == ["doc"]
     assert dict(planned.chunks) == {"doc": "doc#7"}
 
@@ -593,3 +609,71 @@ def test_an_accidental_pair_of_another_query_brings_nothing_in():
     memory = taught([("personal", ["zeta"], ["n0", "n2"], 1.0, 0)])
     recalled = memory.recall("alpha", [Hit("n0"), *(Hit(f"c{n}") for n in range(7))], anything)
     assert not recalled.trace.displaced_in
+
+
+QUESTION = "rotate the signing keys of the gateway"
+PAST = {
+    "what do I do when the VPN profile is expired?": "vpn",
+    "how do I request vacation days?": "vacation",
+    "where can I find the expense form?": "expenses",
+    "how do I reset my password?": "password",
+    "what is the policy for remote work?": "remote",
+    "who approves a new laptop?": "laptop",
+    "how do I book a meeting room?": "room",
+    "how can I get access to the build server?": "build",
+    "when is the payroll processed?": "payroll",
+    "what do I do when the printer is jammed?": "printer",
+    "how do I rotate the api keys?": "keys",
+    "is there a parking space for visitors?": "parking",
+}
+
+
+def asked(memory, query):
+    """The one node that comes in."""
+    told = memory.recall(query, [Hit(f"c{n}") for n in range(8)], anything)
+    return [move.node for move in told.trace.displaced_in]
+
+
+@pytest.mark.parametrize("lessons", [1, 3, 12])
+def test_a_question_about_something_else_brings_nothing_in(lessons):
+    memory = taught([("personal", q.split(), [node], 1.0, 0) for q, node in PAST.items()][:lessons])
+    for other in (
+        "what do I do with my bicycle?",
+        "how do I cook rice?",
+        "who is the president of France?",
+    ):
+        assert asked(memory, other) == []
+        assert memory.explain(other).reached or lessons == 1, "it resembles one a little"
+
+
+def test_the_same_question_in_other_words_brings_in_what_was_used():
+    memory = taught([("personal", q.split(), [node], 1.0, 0) for q, node in PAST.items()])
+    for query, node in {
+        "my vpn profile expired, what now?": "vpn",
+        "how do we rotate api keys for the gateway?": "keys",
+        "I forgot my password": "password",
+        "expense report form": "expenses",
+    }.items():
+        assert asked(memory, query) == [node]
+
+
+def test_edges_alone_bring_nothing_in_until_the_run_has_used_their_other_end():
+    memory = taught([("personal", None, ["n0", "doc"], 1.0, 0)] * 30)
+    hits = [Hit("n0"), *(Hit(f"c{n}") for n in range(7))]
+    assert not memory.recall(QUESTION, hits, anything).trace.displaced_in
+    (entered,) = memory.recall(QUESTION, hits, anything, used=["n0"]).trace.displaced_in
+    assert entered.node == "doc"
+
+
+def test_what_followed_another_used_node_does_not_follow_this_one():
+    memory = taught([("personal", None, ["n0", "doc"], 1.0, 0)] * 30)
+    memory.reinforce(["n1", "else"])
+    hits = [Hit("n0"), *(Hit(f"c{n}") for n in range(7))]
+    assert not memory.recall(QUESTION, hits, anything, used=["n1"]).trace.displaced_in
+
+
+def test_where_no_episode_is_asked_edges_alone_decide():
+    memory = taught([("personal", None, ["n0", "doc"], 1.0, 0)] * 30)
+    hits = [Hit("n0"), *(Hit(f"c{n}") for n in range(7))]
+    params = RecallParams(cue_weight=0.0, spread_weight=1.0)
+    assert as_memory(memory.store, params).recall("x", hits, anything).trace.displaced_in
