@@ -64,8 +64,8 @@ class RecallParams:
     edge_prior: float = 2.0
     spread_weight: float = 0.5
     cue_weight: float = 3.0
-    cue_power: float = 3.0
-    cue_prior: float = 0.1
+    cue_power: float = 2.0
+    cue_prior: float = 0.2
     cue_episodes: int = 20
     cue_floor: float = 0.05
     accepted_strength: float = 0.4
@@ -74,7 +74,7 @@ class RecallParams:
     boost: float = 2.0
     displacements: int = 2
     displace_from: float = 0.0
-    displace_similarity: float = 0.33
+    displace_similarity: float = 0.38
     candidates: int = 8
     time_limit: float = 0.5
 

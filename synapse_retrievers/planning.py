@@ -198,7 +198,7 @@ class _Planning:
         for postings in self._reader.postings(tuple(terms)) if terms else []:
             found = similar(terms, postings, self._params)
             uses = self._reader.uses(found.episode)
-            cues.append((cue(found, uses, self._params), uses))
+            cues.append((cue(found, uses, self._params, self._used), uses))
         return cues
 
     def _absent(

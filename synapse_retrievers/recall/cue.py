@@ -24,7 +24,7 @@ class Cue:
     """What the speaking episodes of one namespace give to the nodes they used.
 
     Attributes:
-        weight: Sum of w = sim ** 3 over the speaking episodes.
+        weight: Sum of w = sim ** 2 over the speaking episodes.
         speaking: Positions in the `Uses` they were chosen from, best first.
         similarity: One value a speaking episode.
         use: Positions of their rows in the `Uses`.
@@ -85,19 +85,24 @@ def similar(terms: dict[str, float], postings: Postings, params: RecallParams) -
     return Similar(episode[is_wanted][order], np.minimum(similarity[is_wanted][order], 1.0))
 
 
-def cue(found: Similar, uses: Uses, params: RecallParams) -> Cue:
+def cue(found: Similar, uses: Uses, params: RecallParams, used: Ints | None = None) -> Cue:
     """What the `cue_episodes` most similar episodes give; ties: newest first, then query text.
 
+    An episode that used nothing but what this run has used already is silent: it is mostly the
+    run's own, and as like the question as can be.
+
         cue(v) = sum over episodes j of w_j * min(1, strength_j(v) / 0.4) / sqrt(nodes of j)
-        w_j    = sim_j ** 3
+        w_j    = sim_j ** 2
 
     Args:
         found: Out of `similar`.
         uses: What these episodes used, in the same order.
         params: How many speak, how loudly, and from which strength a use counts whole.
+        used: Handles of what this run has used; None: nothing.
     """
+    new = uses.episode if used is None else uses.episode[~np.isin(uses.node, used)]
     order = sorted(
-        range(len(found.episode)),
+        np.unique(new).tolist(),
         key=lambda row: (-found.similarity[row], -uses.renewed_at[row], uses.query[row]),
     )[: params.cue_episodes]
     speaking = np.array(order, dtype=np.int64)
@@ -120,12 +125,12 @@ def cue(found: Similar, uses: Uses, params: RecallParams) -> Cue:
 def is_supported(support: Floats, params: RecallParams) -> Bools:
     """Whether past questions bring nodes in, or only move them: the memory is about the question.
 
-        support(v) >= displace_similarity ** 3,    support(v) = sum over j of w_j * min(1, s / 0.4)
+        support(v) >= displace_similarity ** 2,    support(v) = sum over j of w_j * min(1, s / 0.4)
 
     A question about something else resembles many past ones a little and none much
     (docs/benchmarks.md, "off topic").
 
-    >>> is_supported(np.array([0.3**3, 0.4**3, 0.3**3 + 0.25**3]), RecallParams())
+    >>> is_supported(np.array([0.3**2, 0.4**2, 0.3**2 + 0.25**2]), RecallParams())
     array([False,  True,  True])
     """
     return np.asarray(support >= params.displace_similarity**params.cue_power)

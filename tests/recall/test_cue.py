@@ -116,11 +116,11 @@ def test_the_worked_example():
     first, second = (rotate + keys) / (norm * math.sqrt(2)), keys / (norm * math.sqrt(2))
     weight, energy, speaks = told(["rotate", "keys", "now"], episodes)
     assert speaks == ["rotate keys", "load keys"]
-    assert weight == pytest.approx(first**3 + second**3)
-    assert energy["a"] == pytest.approx(first**3 / math.sqrt(2) + second**3)
-    assert energy["b"] == pytest.approx(first**3 * 0.5 / math.sqrt(2))
+    assert weight == pytest.approx(first**2 + second**2)
+    assert energy["a"] == pytest.approx(first**2 / math.sqrt(2) + second**2)
+    assert energy["b"] == pytest.approx(first**2 * 0.5 / math.sqrt(2))
     known = support(["rotate", "keys", "now"], episodes)
-    assert known == pytest.approx({"a": first**3 + second**3, "b": first**3 * 0.5})
+    assert known == pytest.approx({"a": first**2 + second**2, "b": first**2 * 0.5})
     assert "c" not in energy
 
 
@@ -146,9 +146,7 @@ def test_repeated_words_count_by_their_logarithm_on_both_sides():
 
 def test_many_weak_resemblances_do_not_outweigh_a_strong_one():
     strong = ("strong", ["a", "b"], {"right": 1.0}, 0.0)
-    weak = [
-        (n, ["a", "b", *(f"{n}{m}" for m in range(10))], {"wrong": 1.0}, 0.0) for n in "cdefghij"
-    ]
+    weak = [(n, ["a", "b", *(f"{n}{m}" for m in range(16))], {"wrong": 1.0}, 0.0) for n in "cdefgh"]
     _, energy, _ = told(["a", "b"], [strong, *weak])
     assert energy["right"] > energy["wrong"]
     _, plain, _ = told(["a", "b"], [strong, *weak], PLAIN)
@@ -157,7 +155,7 @@ def test_many_weak_resemblances_do_not_outweigh_a_strong_one():
 
 def test_a_node_comes_in_by_one_past_question_that_is_like_this_one_or_by_several_together():
     params = RecallParams(displace_similarity=0.5)
-    sums = np.array([0.0, 0.4999**3, 0.5**3, 0.4**3, 2 * 0.4**3])
+    sums = np.array([0.0, 0.4999**2, 0.5**2, 0.4**2, 2 * 0.4**2])
     assert is_supported(sums, params).tolist() == [False, False, True, False, True]
     assert is_supported(sums, RecallParams(displace_similarity=0.0)).all()
 
@@ -256,3 +254,19 @@ def test_similarity_lies_in_zero_to_one(query, rows):
         found = similar(terms, reader.postings(tuple(terms))[0], RecallParams())
     assert np.all((found.similarity > 0) & (found.similarity <= 1))
     assert np.all(np.diff(found.similarity) <= 0)
+
+
+def test_what_used_only_what_this_run_has_used_is_silent():
+    params = RecallParams()
+    episodes = [
+        ("a b", ["a", "b"], {"x": 1.0}, 1.0),
+        ("a c", ["a", "c"], {"x": 1.0, "y": 1.0}, 0.0),
+    ]
+    terms = query_terms(["a", "b"])
+    with stored(episodes).reading([PERSONAL]) as reader:
+        found = similar(terms, reader.postings(tuple(terms))[0], params)
+        uses = reader.uses(found.episode)
+        heard = cue(found, uses, params, reader.handles(["x"]))
+        assert [uses.query[place] for place in heard.speaking] == ["a c"]
+        assert len(cue(found, uses, params).speaking) == 2
+        assert heard.weight == pytest.approx(found.similarity[1] ** 2)

@@ -34,8 +34,8 @@ def energies(spread, cues, factors, params=None):
     return dict(zip(found.node.tolist(), found.energy.tolist(), strict=True))
 
 
-def test_three_times_the_cue_over_its_weight_and_a_tenth_plus_half_of_the_spread():
-    spread, told = spread_of([(0, 7, 0.4)]), cue_of([(7, 0.2), (7, 0.1), (8, 0.5)], 2.9)
+def test_three_times_the_cue_over_its_weight_and_a_fifth_plus_half_of_the_spread():
+    spread, told = spread_of([(0, 7, 0.4)]), cue_of([(7, 0.2), (7, 0.1), (8, 0.5)], 2.8)
     expected = {7: 3 * 0.3 / 3 + 0.5 * 0.4, 8: 3 * 0.5 / 3}
     assert energies(spread, [told], [1.0]) == pytest.approx(expected)
 
@@ -47,7 +47,7 @@ def test_each_namespace_is_bounded_before_and_their_sum_after():
 
 
 def test_merged_kernels_take_the_spread_once_and_unscaled():
-    told = [cue_of([(7, 0.2)], 1.9), cue_of([(7, 0.4)], 1.9)]
+    told = [cue_of([(7, 0.2)], 1.8), cue_of([(7, 0.4)], 1.8)]
     params = RecallParams(kernel="hub", spread_weight=0.5)
     found = energies(spread_of([(0, 7, 0.4)]), told, [1.0, 0.5], params)
     assert found == {7: pytest.approx(0.3 + 0.5 * 0.6 + 0.2)}
@@ -66,7 +66,7 @@ def test_the_paper_has_no_bound():
 def test_one_weak_resemblance_is_no_certainty():
     weak = energy_of(np.zeros(1), np.array([0.02]), 0.02, RecallParams())
     strong = energy_of(np.zeros(1), np.array([1.0]), 1.0, RecallParams())
-    assert weak[0] == pytest.approx(3 * 0.02 / 0.12)
+    assert weak[0] == pytest.approx(3 * 0.02 / 0.22)
     assert strong[0] == 1.0
 
 
@@ -102,7 +102,7 @@ def test_energy_is_as_by_hand_and_bounded(reached, told, weights, factors, kerne
         total = 0.0
         for space, factor in enumerate(factors):
             gain = sum(value for name, value in told[space] if name == node)
-            own = 3 * gain / (weights[space] + 0.1)
+            own = 3 * gain / (weights[space] + 0.2)
             if kernel == "conditional":
                 own += 0.5 * reached.get((space, node), 0.0)
             total += factor * min(most, own)

@@ -42,7 +42,7 @@ def test_a_past_query_is_named_with_its_similarity_and_age(memory, moment):
     )
     assert carrier.weight == pytest.approx(1.0)
     assert carrier.age_days == pytest.approx(3.0)
-    assert carrier.energy == pytest.approx(3 * 2**-0.5 / (1 + 0.1))
+    assert carrier.energy == pytest.approx(3 * 2**-0.5 / (1 + 0.2))
     assert entered.energy == 1.0
 
 
