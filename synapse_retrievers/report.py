@@ -10,12 +10,12 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from synapse_retrievers.evaluation.metrics import Comparison
-from synapse_retrievers.evaluation.replay import Row
+from synapse_retrievers.evaluation.comparison import Comparison
 from synapse_retrievers.recall.explain import Carrier, Move, Trace
 
 if TYPE_CHECKING:
     from synapse_retrievers.demo import DemoResult
+    from synapse_retrievers.evaluation.replay import Row
     from synapse_retrievers.stats import Stats
 
 
@@ -46,7 +46,7 @@ def demo_json(result: "DemoResult") -> dict[str, object]:
         "files": result.files,
         "chunks": result.chunks,
         "k": replayed.k,
-        "metrics": {name: _metric_json(found) for name, found in _metrics(result)},
+        "metrics": {name: metric_json(found) for name, found in _metrics(result)},
         "won": replayed.recall.won,
         "lost": replayed.recall.lost,
         "same_count": replayed.same_count,
@@ -213,7 +213,7 @@ def _onward(result: "DemoResult") -> Iterator[Text]:
     yield Text(f'  retriever = SynapseRetriever.wrap(retriever, {store!r}, node="source")')
 
 
-def _example_json(row: Row[Trace | None]) -> dict[str, object]:
+def _example_json(row: "Row[Trace | None]") -> dict[str, object]:
     return {
         "query": row.run.query,
         "t": row.run.t,
@@ -225,7 +225,8 @@ def _example_json(row: Row[Trace | None]) -> dict[str, object]:
     }
 
 
-def _metric_json(found: Comparison) -> object:
+def metric_json(found: Comparison) -> dict[str, object]:
+    """A comparison with what follows from it, as values that JSON can hold."""
     values = plain(found)
     known = dict(values) if isinstance(values, dict) else {}
     difference = plain(found.difference)

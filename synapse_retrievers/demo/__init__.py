@@ -1,22 +1,20 @@
 """The main job on a real repository: index it, teach its history, then ask the rest of it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 
 from synapse_retrievers.errors import MissingExtraError
-from synapse_retrievers.evaluation.history import read_history
-from synapse_retrievers.evaluation.replay import Replay, Row, replay, split_at
-from synapse_retrievers.evaluation.tree import text_files
 from synapse_retrievers.recall.explain import Trace
 
 try:
     from synapse_retrievers.demo.index import Index
     from synapse_retrievers.demo.learner import Framework, open_learner
     from synapse_retrievers.demo.places import open_places
+    from synapse_retrievers.evaluation.replay import Replay, Row, replay
+    from synapse_retrievers.evaluation.sources import Progress, snapshot
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] == "synapse_retrievers":
         raise
@@ -26,9 +24,6 @@ FEW_COMMITS = 50
 """Below so many usable commits the figures mean next to nothing."""
 
 EXAMPLES = 3
-
-Progress: TypeAlias = Callable[[str, int, int | None], None]
-"""Told (stage, steps done, steps in all or None) now and then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +105,9 @@ def run_demo(  # noqa: PLR0913 - one argument a setting
     """
     tell = progress or _silence
     with open_places(store, folder) as store_path:
-        history = read_history(
-            path, limit=limit, progress=lambda done: tell("reading the history", done, None)
-        )
-        moment = history.usable[split_at(len(history.usable)) - 1]
-        commit = history.tree_at(moment)
-        files = dict(text_files(history.repository, commit))
-        runs = history.runs_at(moment, files)
-        index = Index.build(history.repository.name, commit, files, folder)
+        found = snapshot(path, limit, tell)
+        history, files, runs = found.history, found.files, found.runs
+        index = Index.build(history.repository.name, found.commit, files, folder)
         index.fill(lambda done, total: tell("indexing the files", done, total))
         index.embeddings.remember([run.query for run in runs])
         with open_learner(index, store_path, k, framework) as both:
@@ -132,7 +122,7 @@ def run_demo(  # noqa: PLR0913 - one argument a setting
             index.drop()
     return DemoResult(
         repository=history.repository.name,
-        commit=commit,
+        commit=found.commit,
         commits=len(history.commits),
         usable=len(history.usable),
         files=len(files),

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import chromadb
-import numpy as np
-import wordllama
 from chromadb.config import Settings
 from langchain_chroma import Chroma
 from langchain_core.embeddings import Embeddings
 
+from synapse_retrievers.evaluation.embedding import embed
 from synapse_retrievers.evaluation.tree import chunks
 
 _BATCH = 256
@@ -26,20 +25,17 @@ _SEARCH = {
 
 
 class WordLlamaEmbeddings(Embeddings):
-    """Static word vectors that ship with their wheel: no network, about 1,000 chunks a second.
+    """Wordllama's vectors, as LangChain asks for them.
 
     Queries are embedded once and remembered, so that a timed query is a query of the store alone.
     """
 
     def __init__(self) -> None:
-        shipped = Path(wordllama.__file__).parent
-        self._model = wordllama.WordLlama.load(cache_dir=shipped, disable_download=True)
         self._queries: dict[str, list[float]] = {}
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """One vector of length 1 a text; 0 for a text without a known word."""
-        vectors = self._model.embed(texts, norm=True)
-        return [row.tolist() for row in np.nan_to_num(vectors)]
+        return [row.tolist() for row in embed(texts)]
 
     def embed_query(self, text: str) -> list[float]:
         """The vector of one text."""

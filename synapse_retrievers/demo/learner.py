@@ -13,7 +13,7 @@ from langsmith import tracing_context
 from langchain_synapse_retrievers import SynapseRetriever
 from synapse_retrievers.demo.index import Index
 from synapse_retrievers.errors import MissingExtraError
-from synapse_retrievers.evaluation.history import Run
+from synapse_retrievers.evaluation.log import Run
 from synapse_retrievers.evaluation.replay import Answer
 from synapse_retrievers.recall.explain import Trace
 from synapse_retrievers.stats import Stats

@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from synapse_retrievers.evaluation.changes import Change, changes, names_at
+from synapse_retrievers.evaluation.log import Run
 from synapse_retrievers.evaluation.messages import is_bot, is_version_bump, question
 from synapse_retrievers.evaluation.repository import (
     MOST_FILES,
@@ -16,15 +17,6 @@ from synapse_retrievers.evaluation.repository import (
 )
 
 _BATCH = 500
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One use out of a log: at `t` (Unix seconds) somebody asked `query` and used `used`."""
-
-    t: float
-    query: str
-    used: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

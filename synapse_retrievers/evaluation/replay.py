@@ -5,14 +5,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Generic, Protocol, TypeVar
 
-from synapse_retrievers.evaluation.history import Run
-from synapse_retrievers.evaluation.metrics import (
-    Comparison,
-    compare,
-    ndcg_at,
-    recall_at,
-    reciprocal_rank_at,
-)
+from synapse_retrievers.evaluation.comparison import Comparison, compare
+from synapse_retrievers.evaluation.log import Run
+from synapse_retrievers.evaluation.metrics import Measures, measured
 from synapse_retrievers.types import NodeId
 
 TAUGHT_SHARE = 0.8
@@ -34,6 +29,7 @@ class Answer(Generic[TraceT_co]):
         plain_seconds: What the plain call took.
         wrapped_seconds: What the wrapped call took.
         trace: Why they differ.
+        known: Nodes that the run had used before it asked; they are no answer.
     """
 
     plain: tuple[NodeId, ...]
@@ -41,6 +37,7 @@ class Answer(Generic[TraceT_co]):
     plain_seconds: float
     wrapped_seconds: float
     trace: TraceT_co
+    known: tuple[NodeId, ...] = ()
 
 
 class Learner(Protocol[TraceT_co]):
@@ -57,37 +54,80 @@ class Learner(Protocol[TraceT_co]):
 
 @dataclass(frozen=True)
 class Row(Generic[TraceT_co]):
-    """One asked query: the run, its answers and, of each metric, (plain, wrapped)."""
+    """One asked query.
+
+    Attributes:
+        run: What was asked, and what was used for it in the end.
+        answer: Plain and wrapped.
+        k: How many places count.
+        place: Of the run in the log.
+        taught: Runs that were taught before it was asked.
+        ignored: Nodes that do not count as used here.
+    """
 
     run: Run
     answer: Answer[TraceT_co]
     k: int
+    place: int = 0
+    taught: int = 0
+    ignored: frozenset[NodeId] = frozenset()
 
     @cached_property
+    def wanted(self) -> frozenset[NodeId]:
+        """The used nodes that are to be found."""
+        return frozenset(self.run.used) - frozenset(self.answer.known) - self.ignored
+
+    @cached_property
+    def plain(self) -> Measures:
+        """Of the wrapped retriever's result."""
+        return self._measured(self.answer.plain)
+
+    @cached_property
+    def wrapped(self) -> Measures:
+        """Of the result with learning around it."""
+        return self._measured(self.answer.wrapped)
+
+    @property
     def recall(self) -> tuple[float, float]:
-        """Share of the used nodes among the k places."""
-        return self._both(recall_at)
+        """Plain and wrapped."""
+        return self.plain.recall, self.wrapped.recall
 
-    @cached_property
+    @property
     def reciprocal_rank(self) -> tuple[float, float]:
-        """1 / rank of the first used node."""
-        return self._both(reciprocal_rank_at)
-
-    @cached_property
-    def ndcg(self) -> tuple[float, float]:
-        """How far in front the used nodes stand."""
-        return self._both(ndcg_at)
+        """Plain and wrapped."""
+        return self.plain.reciprocal_rank, self.wrapped.reciprocal_rank
 
     @property
     def is_same_count(self) -> bool:
         """Whether the wrapped result has as many places as the plain one."""
         return len(self.answer.plain) == len(self.answer.wrapped)
 
-    def _both(
-        self, metric: Callable[[Sequence[NodeId], Collection[NodeId], int], float]
-    ) -> tuple[float, float]:
-        plain, wrapped = self.answer.plain, self.answer.wrapped
-        return metric(plain, self.run.used, self.k), metric(wrapped, self.run.used, self.k)
+    @cached_property
+    def entered(self) -> int:
+        """How many nodes came in."""
+        return len(set(self.answer.wrapped) - set(self.answer.plain))
+
+    def _measured(self, ranking: tuple[NodeId, ...]) -> Measures:
+        known = frozenset(self.answer.known)
+        open_places = [node for node in ranking[: self.k] if node not in known]
+        return measured(open_places, self.wanted, self.k)
+
+    @property
+    def is_harmed(self) -> bool:
+        """Whether a used node had to go for another."""
+        gone = set(self.answer.plain[: self.k]) - set(self.answer.wrapped[: self.k])
+        return bool(gone & self.wanted)
+
+
+def compared(rows: Sequence[Row[TraceT_co]], metric: str) -> Comparison:
+    """One metric over some rows, plain and wrapped.
+
+    Args:
+        rows: Asked queries.
+        metric: A field of `Measures`.
+    """
+    plain = [float(getattr(row.plain, metric)) for row in rows]
+    return compare(plain, [float(getattr(row.wrapped, metric)) for row in rows])
 
 
 @dataclass(frozen=True)
@@ -109,26 +149,22 @@ class Replay(Generic[TraceT_co]):
     @cached_property
     def recall(self) -> Comparison:
         """Recall over all rows; its `won` and `lost` are the win/lose shares."""
-        return self._compared([row.recall for row in self.rows])
+        return compared(self.rows, "recall")
 
     @cached_property
     def reciprocal_rank(self) -> Comparison:
         """Mean reciprocal rank over all rows."""
-        return self._compared([row.reciprocal_rank for row in self.rows])
+        return compared(self.rows, "reciprocal_rank")
 
     @cached_property
     def ndcg(self) -> Comparison:
         """Mean nDCG over all rows."""
-        return self._compared([row.ndcg for row in self.rows])
+        return compared(self.rows, "ndcg")
 
     @property
     def same_count(self) -> int:
         """Rows whose wrapped result had as many places as the plain one."""
         return sum(row.is_same_count for row in self.rows)
-
-    @staticmethod
-    def _compared(pairs: Sequence[tuple[float, float]]) -> Comparison:
-        return compare([plain for plain, _ in pairs], [wrapped for _, wrapped in pairs])
 
 
 def split_at(runs: int) -> int:
@@ -153,7 +189,8 @@ def replay(
 
     Asked is a query of at least `FEWEST_WORDS` words that no earlier run asked word for word, and
     that used a node of `nodes`. Nodes outside `nodes` can be neither found nor taught: they are
-    taken out of every run, and a run without any left is passed over.
+    taken out of every run, and a run without any left is passed over. So is the asking of a run
+    that has used all its nodes before it asks.
 
     Args:
         runs: Oldest first.
@@ -173,7 +210,8 @@ def replay(
         if run.used:
             is_new = len(words) >= FEWEST_WORDS and words not in asked_before
             if place >= start and is_new:
-                rows.append(Row(run, learner.ask(run), k))
+                row = Row(run, learner.ask(run), k, place, taught)
+                rows += [row] if row.wanted else []
             learner.teach(run)
             taught += 1
             before += place < start

@@ -27,6 +27,8 @@ from synapse_retrievers.evaluation.datasets import (
     generate_repository,
     write_repository,
 )
+from synapse_retrievers.evaluation.evaluate import evaluate
+from synapse_retrievers.evaluation.sources import as_log, from_git
 
 
 def demo(*arguments):
@@ -75,6 +77,15 @@ def test_the_same_history_gives_the_same_answers(repository, result):
         row.answer.wrapped for row in result.replay.rows
     ]
     assert again.replay.recall == result.replay.recall
+
+
+def test_an_evaluation_without_a_framework_finds_the_same(repository, result):
+    source = from_git(repository, None, lambda *_step: None)
+    found = evaluate(as_log(source, unit="chunks", k=8), from_start=False, controls=False)
+    told = found.systems["synapses"]
+    assert told.recall == result.replay.recall
+    assert told.metrics["reciprocal_rank"] == result.replay.reciprocal_rank
+    assert told.metrics["ndcg"] == result.replay.ndcg
 
 
 def test_times_are_measured(result):

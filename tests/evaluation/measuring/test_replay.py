@@ -2,7 +2,7 @@
 
 import pytest
 
-from synapse_retrievers.evaluation.history import Run
+from synapse_retrievers.evaluation.log import Run
 from synapse_retrievers.evaluation.replay import Answer, replay, split_at
 
 
@@ -63,8 +63,9 @@ def test_metrics_count_used_nodes_among_k_places():
     (row,) = found.rows
     assert row.recall == (0.5, 1.0)
     assert row.reciprocal_rank == (0.5, 1.0)
-    assert row.ndcg[0] < row.ndcg[1] < 1.0
-    assert row.is_same_count
+    assert row.plain.ndcg < row.wrapped.ndcg < 1.0
+    assert (row.is_same_count, row.entered, row.is_harmed) == (True, 1, False)
+    assert (row.place, row.taught) == (1, 1)
     assert (found.recall.won, found.recall.lost, found.same_count) == (1.0, 0.0, 1)
     assert found.reciprocal_rank.difference == 0.5
     assert found.ndcg.difference > 0
@@ -96,3 +97,20 @@ def test_progress_reaches_the_end():
         progress=lambda *step: told.append(step),
     )
     assert told == [(1, 2), (2, 2)]
+
+
+def test_what_the_run_had_used_before_it_asked_is_no_answer():
+    class Knowing(Recorder):
+        def ask(self, run):
+            return Answer(("a", "x"), ("a", "b"), 0.0, 0.0, None, known=("a",))
+
+    runs = [run(0), run(1, "a", "b"), run(2, "a")]
+    (row,) = replay(runs, Knowing(), nodes={"a", "b"}, k=2, taught_before=1).rows
+    assert row.recall == (0.0, 1.0)
+
+
+def test_a_used_node_that_went_for_another_is_harm():
+    (row,) = replay([run(0), run(1)], Recorder(("a", "x"), ("x", "b")), nodes={"a"}, k=2).rows
+    assert row.is_harmed
+    (row,) = replay([run(0), run(1)], Recorder(("a", "x"), ("a", "b")), nodes={"a"}, k=2).rows
+    assert not row.is_harmed
