@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -13,11 +13,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
 from synapse_retrievers import report
-from synapse_retrievers.errors import SynapseError
+from synapse_retrievers.errors import MissingExtraError, SynapseError
 from synapse_retrievers.synapse import Synapse
 
 if TYPE_CHECKING:
-    from synapse_retrievers.demo import Progress as Tell
+    from synapse_retrievers.evaluation.evaluate import Evaluation
+    from synapse_retrievers.evaluation.sources import Progress as Tell
 
 _FAILED = 2
 
@@ -41,6 +42,32 @@ class Framework(StrEnum):
     LLAMA_INDEX = "llama-index"
 
 
+class Base(StrEnum):
+    """Which plain retriever is wrapped."""
+
+    VECTOR = "vector"
+    BM25 = "bm25"
+    HYBRID = "hybrid"
+
+
+class Unit(StrEnum):
+    """What a place of a result is."""
+
+    CHUNKS = "chunks"
+    FILES = "files"
+
+
+class Evidence(StrEnum):
+    """What the memory learns from."""
+
+    ALL = "all"
+    SHOWN = "shown"
+    NOISY = "noisy"
+    GARBAGE = "garbage"
+    NONE = "none"
+    MIDRUN = "midrun"
+
+
 class NoStoreError(SynapseError):
     """There is no store at the path."""
 
@@ -48,6 +75,20 @@ class NoStoreError(SynapseError):
         super().__init__(
             f"{path} {reason}: name a store, for instance one that `synapse demo --store` has kept"
         )
+
+
+class NothingGivenError(SynapseError):
+    """There is no log to replay."""
+
+    def __init__(self) -> None:
+        super().__init__("there is nothing to replay: give --git REPO or --runs FILE")
+
+
+class PageError(SynapseError):
+    """The page cannot be written."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path} cannot be written ({reason}): name another file with --html")
 
 
 @app.command(epilog="Example: synapse demo ~/src/flask --limit 1000 --store flask.db")
@@ -93,6 +134,76 @@ def demo(  # noqa: PLR0913 - one option a setting
         Console(highlight=False).print(report.demo_report(result))
 
 
+@app.command(name="eval", epilog="Example: synapse eval --git . --html report.html")
+def evaluate(  # noqa: PLR0913 - one option a setting
+    *,
+    git: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="REPO", help="A git repository, for instance . (may be repeated)."),
+    ] = None,
+    runs: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="JSON Lines of runs {t, query, used, shown}, for instance runs.jsonl, with "
+            "vectors in runs.npz beside it or --documents or `shown` (may be repeated).",
+        ),
+    ] = None,
+    documents: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="JSON Lines of {id, text} that the runs search."),
+    ] = None,
+    base: Annotated[Base, typer.Option(help="The retriever that is wrapped.")] = Base.VECTOR,
+    unit: Annotated[Unit, typer.Option(help="What a place holds.")] = Unit.CHUNKS,
+    learn_from: Annotated[
+        Evidence, typer.Option(help="What is learned from, for instance shown.")
+    ] = Evidence.ALL,
+    k: Annotated[
+        int, typer.Option("--k", "-k", min=1, max=100, help="Places of a result, for instance 8.")
+    ] = 8,
+    limit: Annotated[
+        int, typer.Option(min=1, help="Only the newest usable commits, for instance 1000.")
+    ] = 3_000,
+    html: Annotated[
+        Path | None, typer.Option(help="Write a page with pictures, for instance report.html.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Does it pay? Replay a log of use: each question is asked before it is taught."""
+    with _one_line_errors(), _progress(quiet=as_json) as tell:
+        try:
+            from synapse_retrievers import eval_report  # noqa: PLC0415 - needs the extra
+            from synapse_retrievers.evaluation import evaluate, sources  # noqa: PLC0415
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] == "synapse_retrievers":
+                raise
+            raise MissingExtraError("synapse eval", "eval") from error
+
+        found = [sources.from_git(path, limit, tell) for path in git or []]
+        found += [sources.from_runs(path, documents, tell) for path in runs or []]
+        if not found:
+            raise NothingGivenError
+        results = [
+            evaluate.evaluate(
+                sources.as_log(
+                    *(one, [other for other in found if other is not one]),
+                    base=base.value,
+                    unit=unit.value,
+                    k=k,
+                ),
+                mode=learn_from.value,
+                tell=tell,
+            )
+            for one in found
+        ]
+        if html is not None:
+            _write_page(html, results)
+    if as_json:
+        _print_json(eval_report.eval_json(results))
+    else:
+        Console(highlight=False).print(eval_report.eval_report(results))
+
+
 @app.command(epilog="Example: synapse stats synapse.db")
 def stats(store: Store, *, as_json: Json = False) -> None:
     """What a store holds."""
@@ -121,6 +232,17 @@ def explain(
         _print_json(report.plain(trace))
     else:
         Console(highlight=False).print(report.trace_report(trace))
+
+
+def _write_page(path: Path, results: "Sequence[Evaluation]") -> None:
+    try:
+        from synapse_retrievers.evaluation.page import page  # noqa: PLC0415 - needs the extra
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("--html", "eval") from error
+    try:
+        path.write_text(page(results), encoding="utf-8")
+    except OSError as error:
+        raise PageError(path, error.strerror or str(error)) from error
 
 
 @contextmanager

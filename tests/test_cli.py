@@ -1,6 +1,7 @@
 """The real command line over real stores: reports, JSON, one line for each error."""
 
 import json
+import re
 import sqlite3
 import subprocess
 import sys
@@ -162,3 +163,88 @@ def test_without_the_frameworks_the_demo_says_how_to_get_them(library):
     assert (found.returncode, found.stdout) == (2, "")
     assert found.stderr.count("\n") == 1
     assert "pip install 'synapse-retrievers[demo]'" in found.stderr
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory):
+    pytest.importorskip("pytrec_eval")
+    from synapse_retrievers.evaluation.datasets import generate_repository
+
+    return generate_repository(tmp_path_factory.mktemp("eval") / "made", commits=80, topics=8)
+
+
+def test_eval_tells_whether_it_is_worth_it(history, tmp_path):
+    page = tmp_path / "page.html"
+    found = synapse("eval", "--git", history, "--html", page)
+    assert found.exit_code == 0
+    assert found.stderr == ""
+    for told in ("made: 80 runs", "with synapses", "seed paper", "popularity", "novel queries"):
+        assert told in found.stdout
+    assert re.search(r"about something else +something came in for 0.0% of 40", found.stdout)
+    assert "too little to tell: 16 questions" in found.stdout
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_eval_as_json_holds_every_figure(history):
+    found = synapse("eval", "--git", history, "--git", history, "--json", "--learn-from", "shown")
+    values = json.loads(found.stdout)
+    one, other = values["logs"]
+    assert one["systems"]["synapses"] == other["systems"]["synapses"]
+    recall = one["systems"]["synapses"]["metrics"]["recall"]
+    assert recall["difference"] == pytest.approx(recall["wrapped"] - recall["plain"])
+    assert one["mode"] == "shown"
+    assert values["macro"]["logs"] == 2
+    assert one["foreign"]["asked"] > 0
+
+
+@pytest.mark.parametrize("base", ["vector", "bm25", "hybrid"])
+def test_eval_wraps_any_base_in_files_and_chunks(history, base):
+    for unit in ("chunks", "files"):
+        arguments = ("--git", history, "--base", base, "--unit", unit, "-k", 5, "--json")
+        values = json.loads(synapse("eval", *arguments).stdout)
+        assert values["logs"][0]["k"] == 5
+
+
+def test_eval_reads_a_log_of_an_application(tmp_path):
+    pytest.importorskip("pytrec_eval")
+    runs = [
+        {"t": n, "query": f"how do I rotate key {n}", "used": ["keys"], "shown": ["a", "b"]}
+        for n in range(40)
+    ]
+    path = tmp_path / "runs.jsonl"
+    path.write_text("\n".join(map(json.dumps, runs)), encoding="utf-8")
+    values = json.loads(synapse("eval", "--runs", path, "--json").stdout)
+    recall = values["logs"][0]["systems"]["synapses"]["metrics"]["recall"]
+    assert (recall["plain"], recall["wrapped"]) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((), "give --git REPO or --runs FILE"),
+        (("--runs", "missing.jsonl"), "missing.jsonl: No such file"),
+        (("--git", "nowhere"), "nowhere does not exist"),
+    ],
+)
+def test_eval_says_in_one_line_what_is_wrong(arguments, told):
+    pytest.importorskip("pytrec_eval")
+    found = synapse("eval", *arguments)
+    assert found.exit_code == 2
+    assert told in found.stderr
+    assert len(found.stderr.splitlines()) == 1
+
+
+def test_eval_names_a_page_that_cannot_be_written(history, tmp_path):
+    found = synapse("eval", "--git", history, "--html", tmp_path)
+    assert found.exit_code == 2
+    assert "--html" in found.stderr
+
+
+def test_without_its_libraries_eval_says_how_to_get_them():
+    code = (
+        "import sys; sys.modules['pytrec_eval'] = None\n"
+        "from synapse_retrievers.commands import app; app(['eval', '--git', '.'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "pip install 'synapse-retrievers[eval]'" in done.stderr

@@ -1,0 +1,151 @@
+"""What an evaluation found, for people (rich) and for machines (plain values)."""
+
+from collections.abc import Mapping, Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from synapse_retrievers.evaluation.evaluate import Evaluation, Measured, over_all
+from synapse_retrievers.report import metric_json, plain
+
+_LITTLE = 50
+"""Below so many asked queries an interval says next to nothing."""
+
+_NAMES = {
+    "synapses": "with synapses",
+    "paper": "seed paper",
+    "popularity": "popularity",
+    "random": "random",
+}
+
+
+def eval_report(found: Sequence[Evaluation]) -> Group:
+    """Figures a log, what they hold on, and whether it is worth it."""
+    parts: list[RenderableType] = []
+    for one in found:
+        parts += [_head(one), _systems(one), Text(""), _parts(one), Text(""), _facts(one), Text("")]
+    if len(found) > 1:
+        parts.append(_over_all(found))
+    parts += [_verdict(one) for one in found]
+    return Group(*parts)
+
+
+def eval_json(found: Sequence[Evaluation]) -> dict[str, object]:
+    """The same as values that JSON can hold."""
+    return {"logs": [_json(one) for one in found], "macro": plain(over_all(found))}
+
+
+def _head(one: Evaluation) -> Text:
+    asked = one.systems["synapses"].asked
+    return Text(
+        f"{one.name}: {one.runs:,} runs, {one.taught:,} of them taught (learned from: {one.mode}); "
+        f"{asked:,} questions of the last fifth asked before they were taught, {one.k} places each",
+        style="bold",
+    )
+
+
+def _systems(one: Evaluation) -> Table:
+    table = Table("", box=None, pad_edge=False)
+    for column in ("recall", "relative", "95 % interval", "win/lose %", "MRR", "nDCG"):
+        table.add_column(column, justify="right")
+    table.add_column("harm", justify="right")
+    first = one.systems["synapses"]
+    ranks = (f"{first.metrics[name].plain:.3f}" for name in ("reciprocal_rank", "ndcg"))
+    table.add_row("plain", f"{first.recall.plain:.3f}", "", "", "", *ranks, "")
+    for name, measured in one.systems.items():
+        table.add_row(_NAMES[name], *_cells(measured), f"{measured.harmed:.1%}")
+    return table
+
+
+def _cells(measured: Measured) -> list[str]:
+    recall, interval = measured.recall, measured.recall.interval
+    return [
+        f"{recall.wrapped:.3f}",
+        "-" if recall.relative is None else f"{recall.relative:+.1%}",
+        "-" if interval is None else f"{interval.low:+.2f}..{interval.high:+.2f}",
+        f"{100 * recall.won:.1f}/{100 * recall.lost:.1f}",
+        f"{measured.metrics['reciprocal_rank'].difference:+.3f}",
+        f"{measured.metrics['ndcg'].difference:+.3f}",
+    ]
+
+
+def _parts(one: Evaluation) -> Table:
+    table = Table("with synapses, on", box=None, pad_edge=False)
+    for column in ("asked", "plain", "recall", "relative", "95 % interval"):
+        table.add_column(column, justify="right")
+    steps = {
+        f"{step.low}{'+' if step.high is None else f'-{step.high}'} runs learned": step.measured
+        for step in one.curve
+    }
+    fifths = {f"{name} of the log": part for name, part in one.fifths.items()}
+    for name, part in {**one.slices, **fifths, **steps}.items():
+        table.add_row(name, f"{part.asked:,}", f"{part.recall.plain:.3f}", *_cells(part)[:3])
+    return table
+
+
+def _facts(one: Evaluation) -> Table:
+    table = Table.grid(padding=(0, 3))
+    if one.quiet is not None:
+        told = f"something came in for {1 - one.quiet:.1%} of {one.foreign} questions"
+        table.add_row("about something else", told)
+    if one.milliseconds is not None:
+        table.add_row("median time of a recall", f"{one.milliseconds:.2f} ms")
+    if one.failures:
+        table.add_row("failures", f"{one.failures} calls of the memory failed: figures are too low")
+    return table
+
+
+def _over_all(found: Sequence[Evaluation]) -> Text:
+    told = over_all(found)
+    interval = told.interval
+    between = "" if interval is None else f" ({interval.low:+.1%} .. {interval.high:+.1%})"
+    return Text(
+        f"{told.logs} logs, each counted once: {told.relative:+.1%}{between}; surely better on "
+        f"{told.better}, surely worse on {told.worse}\n",
+        style="bold",
+    )
+
+
+def _verdict(one: Evaluation) -> Text:
+    first = one.systems["synapses"]
+    interval = first.recall.interval
+    if interval is None or first.asked < _LITTLE:
+        told = f"too little to tell: {first.asked} questions could be asked"
+    elif interval.low > 0:
+        told = f"worth it here: {first.recall.relative or 0:+.1%} more of what is used is found"
+    elif interval.high < 0:
+        told = "not worth it here: less of what is used is found"
+    else:
+        told = "no difference that is sure"
+    return Text(f"{one.name}: {told}.")
+
+
+def _json(one: Evaluation) -> dict[str, object]:
+    return {
+        "name": one.name,
+        "k": one.k,
+        "mode": one.mode,
+        "runs": one.runs,
+        "taught": one.taught,
+        "systems": _measured(one.systems),
+        "slices": _measured(one.slices),
+        "fifths": _measured(one.fifths),
+        "curve": [{"from": step.low, "to": step.high} | _one(step.measured) for step in one.curve],
+        "foreign": {"asked": one.foreign, "quiet": one.quiet},
+        "milliseconds": one.milliseconds,
+        "failures": one.failures,
+    }
+
+
+def _measured(parts: Mapping[str, Measured]) -> dict[str, object]:
+    return {name: _one(part) for name, part in parts.items()}
+
+
+def _one(part: Measured) -> dict[str, object]:
+    return {
+        "asked": part.asked,
+        "harmed": part.harmed,
+        "entered": part.entered,
+        "metrics": {name: metric_json(metric) for name, metric in part.metrics.items()},
+    }
