@@ -1,5 +1,6 @@
 """The command `synapse`."""
 
+import logging
 import sys
 
 from synapse_retrievers.errors import MissingExtraError
@@ -15,4 +16,6 @@ def main() -> None:
         sys.exit(2)
     from synapse_retrievers.commands import app
 
+    # Before a library that is imported later asks for every line of its own (wordllama).
+    logging.basicConfig(level=logging.WARNING)
     app(prog_name="synapse")

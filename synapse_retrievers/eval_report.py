@@ -36,6 +36,16 @@ def eval_json(found: Sequence[Evaluation]) -> dict[str, object]:
     return {"logs": [_json(one) for one in found], "macro": plain(over_all(found))}
 
 
+def measured_json(part: Measured) -> dict[str, object]:
+    """The figures of some asked queries as values that JSON can hold."""
+    return {
+        "asked": part.asked,
+        "harmed": part.harmed,
+        "entered": part.entered,
+        "metrics": {name: metric_json(metric) for name, metric in part.metrics.items()},
+    }
+
+
 def _head(one: Evaluation) -> Text:
     asked = one.systems["synapses"].asked
     return Text(
@@ -131,7 +141,9 @@ def _json(one: Evaluation) -> dict[str, object]:
         "systems": _measured(one.systems),
         "slices": _measured(one.slices),
         "fifths": _measured(one.fifths),
-        "curve": [{"from": step.low, "to": step.high} | _one(step.measured) for step in one.curve],
+        "curve": [
+            {"from": step.low, "to": step.high} | measured_json(step.measured) for step in one.curve
+        ],
         "foreign": {"asked": one.foreign, "quiet": one.quiet},
         "milliseconds": one.milliseconds,
         "failures": one.failures,
@@ -139,13 +151,4 @@ def _json(one: Evaluation) -> dict[str, object]:
 
 
 def _measured(parts: Mapping[str, Measured]) -> dict[str, object]:
-    return {name: _one(part) for name, part in parts.items()}
-
-
-def _one(part: Measured) -> dict[str, object]:
-    return {
-        "asked": part.asked,
-        "harmed": part.harmed,
-        "entered": part.entered,
-        "metrics": {name: metric_json(metric) for name, metric in part.metrics.items()},
-    }
+    return {name: measured_json(part) for name, part in parts.items()}

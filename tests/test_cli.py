@@ -1,6 +1,7 @@
 """The real command line over real stores: reports, JSON, one line for each error."""
 
 import json
+import os
 import re
 import sqlite3
 import subprocess
@@ -201,8 +202,22 @@ def test_eval_as_json_holds_every_figure(history):
 def test_eval_wraps_any_base_in_files_and_chunks(history, base):
     for unit in ("chunks", "files"):
         arguments = ("--git", history, "--base", base, "--unit", unit, "-k", 5, "--json")
-        values = json.loads(synapse("eval", *arguments).stdout)
-        assert values["logs"][0]["k"] == 5
+        found = synapse("eval", *arguments)
+        assert found.stderr == ""
+        assert json.loads(found.stdout)["logs"][0]["k"] == 5
+
+
+def test_no_library_writes_between_the_lines_of_a_report(history, tmp_path):
+    code = "from synapse_retrievers.cli import main; main()"
+    arguments = ("eval", "--git", history, "--base", "hybrid", "--html", tmp_path / "page.html")
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "MPLCONFIGDIR": str(tmp_path)},
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_eval_reads_a_log_of_an_application(tmp_path):

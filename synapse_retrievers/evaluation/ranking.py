@@ -1,5 +1,6 @@
 """Plain retrievers to be wrapped: vectors, BM25, and both joined by rank."""
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
@@ -13,6 +14,8 @@ from synapse_retrievers.types import Floats, Ints, NodeId
 
 Base: TypeAlias = Literal["vector", "bm25", "hybrid"]
 Unit: TypeAlias = Literal["chunks", "files"]
+
+logging.getLogger("bm25s").setLevel(logging.WARNING)  # it sets itself to DEBUG
 
 _RANK_CONSTANT = 60.0
 _JOINED = 100

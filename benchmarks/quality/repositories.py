@@ -1,0 +1,107 @@
+"""Replays the histories of public repositories under every condition; writes one JSON file.
+
+    python benchmarks/quality/repositories.py CLONES OUT.json            # wordllama, from git
+    python benchmarks/quality/repositories.py REPLAY OUT.json --vectors  # given vectors
+
+CLONES holds full clones by name (flask, click, ...), REPLAY pairs of NAME.jsonl.gz and NAME.npz.
+What is not there is passed over and said. Tables: render.py.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from synapse_retrievers.eval_report import eval_json
+from synapse_retrievers.evaluation.evaluate import Evaluation, evaluate, over_all
+from synapse_retrievers.evaluation.sources import Source, as_log, from_git, from_runs
+from synapse_retrievers.report import plain
+
+TUNED_ON = ("flask", "click", "express", "gin")
+"""The defaults were chosen on these: pallets/flask, pallets/click, expressjs/express,
+gin-gonic/gin."""
+
+SEEN = ("starlette", "httpx", "axios", "werkzeug", "requests")
+"""Looked at while the defaults were chosen: encode/starlette, encode/httpx, axios/axios,
+pallets/werkzeug, psf/requests."""
+
+UNTOUCHED = ("marshmallow", "echo", "sinatra", "black", "tornado", "ripgrep", "fastify")
+"""Replayed once, after the defaults stood: marshmallow-code/marshmallow, labstack/echo,
+sinatra/sinatra, psf/black, tornadoweb/tornado, BurntSushi/ripgrep, fastify/fastify."""
+
+SETS = {"tuned on": TUNED_ON, "seen": SEEN, "untouched": UNTOUCHED}
+
+NEWEST = 3_000
+"""Usable commits of a repository, at most."""
+
+MAIN = "chunks, k = 8"
+CONDITIONS: Mapping[str, Mapping[str, Any]] = {
+    MAIN: {},
+    "learned from what was used among what was shown": {"mode": "shown"},
+    "the same, every other run adds two random nodes": {"mode": "noisy"},
+    "learned from random nodes": {"mode": "garbage"},
+    "learned from nothing": {"mode": "none"},
+    "one used file is known": {"mode": "midrun"},
+    "chunks, k = 5": {"k": 5},
+    "files, k = 8": {"unit": "files"},
+    "BM25": {"base": "bm25"},
+    "vector + BM25": {"base": "hybrid"},
+}
+NEEDS_TEXTS = {"BM25", "vector + BM25"}
+
+
+def main() -> None:
+    """Read the arguments, replay, write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--vectors", action="store_true", help="read given vectors, not git")
+    parser.add_argument("--only", nargs="*", help="names of sets")
+    given = parser.parse_args()
+    sources = dict(_sources(given.folder, vectors=given.vectors, only=given.only or list(SETS)))
+    conditions = [name for name in CONDITIONS if not (given.vectors and name in NEEDS_TEXTS)]
+    told = {name: _condition(name, sources) for name in conditions}
+    given.out.write_text(json.dumps({"conditions": told}, indent=1, allow_nan=False) + "\n")
+
+
+def _sources(folder: Path, *, vectors: bool, only: Sequence[str]) -> Iterator[tuple[str, Source]]:
+    for name in (name for group in only for name in SETS[group]):
+        path = folder / (f"{name}.jsonl.gz" if vectors else name)
+        if not path.exists():
+            _say(f"{name}: not in {folder}")
+            continue
+        yield name, from_runs(path, None, _quietly) if vectors else from_git(path, NEWEST, _quietly)
+        _say(f"{name}: read")
+
+
+def _condition(name: str, sources: Mapping[str, Source]) -> dict[str, object]:
+    found: dict[str, Evaluation] = {}
+    how = dict(CONDITIONS[name])
+    search = {key: how.pop(key) for key in ("base", "k", "unit") if key in how}
+    for log, source in sources.items():
+        others = [other for other in sources.values() if other is not source]
+        asked = as_log(source, others, **({"k": 8, "unit": "chunks"} | search))
+        is_main = name == MAIN
+        found[log] = evaluate(asked, from_start=is_main, controls=is_main, **how)
+        recall = found[log].systems["synapses"].recall
+        _say(f"{name}: {log} {recall.plain:.3f} -> {recall.wrapped:.3f}")
+    groups = {
+        group: plain(over_all([found[log] for log in names if log in found]))
+        for group, names in SETS.items()
+        if any(log in found for log in names)
+    }
+    return {"macro": groups, "logs": eval_json(list(found.values()))["logs"]}
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(line + "\n")
+
+
+def _quietly(*_step: object) -> None:
+    """Tell nobody."""
+
+
+if __name__ == "__main__":
+    main()
