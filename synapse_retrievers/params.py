@@ -50,6 +50,8 @@ class RecallParams:
         displace_from: Least energy of a node that comes in, in [0, 1].
         displace_similarity: How like the question a single past one must be to bring a node in, in
             [0, 1]; several count together (`recall.cue.is_supported`). 0: any resemblance will do.
+        crowd_from: Up to this many episodes that holds, >= 1: of more, some resemble any question.
+        crowd_growth: By what share it rises for every tenfold above, in [0, 4].
         candidates: How many absent nodes are fetched at most, so that dead ones can be skipped,
             1..64, not below `displacements`.
         time_limit: Seconds after which a recall gives up and changes nothing, in (0, 60].
@@ -62,7 +64,7 @@ class RecallParams:
     attenuation: float = 0.6
     hub_degree: int = 50
     edge_prior: float = 2.0
-    spread_weight: float = 0.5
+    spread_weight: float = 1.0
     cue_weight: float = 3.0
     cue_power: float = 2.0
     cue_prior: float = 0.2
@@ -74,7 +76,9 @@ class RecallParams:
     boost: float = 2.0
     displacements: int = 2
     displace_from: float = 0.0
-    displace_similarity: float = 0.38
+    displace_similarity: float = 0.33
+    crowd_from: int = 1_000
+    crowd_growth: float = 0.45
     candidates: int = 8
     time_limit: float = 0.5
 
@@ -100,6 +104,8 @@ class RecallParams:
         _whole(self, "displacements", 0, 50)
         _real(self, "displace_from", 0, 1)
         _real(self, "displace_similarity", 0, 1)
+        _whole(self, "crowd_from", 1, 10**9)
+        _real(self, "crowd_growth", 0, 4)
         _whole(self, "candidates", 1, 64)
         _real(self, "time_limit", 0, 60, open_low=True)
         if self.candidates < self.displacements:

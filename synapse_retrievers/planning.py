@@ -115,6 +115,7 @@ class _Planning:
         self._graph = _AgedGraph(reader, namespaces, question.now, learning, self._stop_if_late)
         self._cues: list[tuple[Cue, Uses]] = []
         self._spread: Spread | None = None
+        self._episodes = 0
         self._used: Ints = np.zeros(0, np.int64)
 
     def plan(self) -> Plan:
@@ -197,6 +198,7 @@ class _Planning:
         cues = []
         for postings in self._reader.postings(tuple(terms)) if terms else []:
             found = similar(terms, postings, self._params)
+            self._episodes += postings.episodes
             uses = self._reader.uses(found.episode)
             cues.append((cue(found, uses, self._params, self._used), uses))
         return cues
@@ -209,7 +211,9 @@ class _Planning:
         if self._params.fusion == "ranks" and len(worths) > 1:
             is_absent &= self._params.boost * energies.energy > min(worths[1:]) - 1e-9
         if worths and self._params.cue_weight:
-            is_absent &= is_supported(energies.support, self._params) | self._follows(energies.node)
+            is_absent &= is_supported(
+                energies.support, self._episodes, self._params
+            ) | self._follows(energies.node)
         node, energy = energies.node[is_absent], energies.energy[is_absent]
         order = np.argsort(-energy, kind="stable")
         found: list[Absent] = []

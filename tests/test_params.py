@@ -45,6 +45,8 @@ RECALL = {
     "displacements": ([0, 8], [-1, 51, 2.0]),
     "displace_from": ([0, 1], [-1e-9, 1.01]),
     "displace_similarity": ([0, 1], [-1e-9, 1.01]),
+    "crowd_from": ([1, 10**9], [0, 10**9 + 1, 1.5]),
+    "crowd_growth": ([0, 4], [-1e-9, 4.01]),
     "candidates": ([2, 64], [0, 65, 2.0]),
     "time_limit": ([1e-9, 60], [0, 60.01]),
 }
@@ -199,6 +201,8 @@ RECALL_CHANGES = {
     "displacements": (EAGER, 1),
     "displace_from": (replace(EAGER, cue_weight=1.0), 1.0),
     "displace_similarity": (RecallParams(), 1.0),
+    "crowd_from": (RecallParams(crowd_growth=4.0), 1),
+    "crowd_growth": (RecallParams(crowd_from=1), 4.0),
     "candidates": (EAGER, 2),
 }
 

@@ -62,8 +62,10 @@ def main() -> None:
     given = parser.parse_args()
     sources = dict(_sources(given.folder, vectors=given.vectors, only=given.only or list(SETS)))
     conditions = [name for name in CONDITIONS if not (given.vectors and name in NEEDS_TEXTS)]
-    told = {name: _condition(name, sources) for name in conditions}
-    given.out.write_text(json.dumps({"conditions": told}, indent=1, allow_nan=False) + "\n")
+    told = {}
+    for name in conditions:
+        told[name] = _condition(name, sources)
+        given.out.write_text(json.dumps({"conditions": told}, indent=1, allow_nan=False) + "\n")
 
 
 def _sources(folder: Path, *, vectors: bool, only: Sequence[str]) -> Iterator[tuple[str, Source]]:

@@ -82,7 +82,9 @@ def _by_bm25(corpus: Corpus, queries: Sequence[str], vectors: Floats) -> _Scores
     index = bm25s.BM25(k1=1.5, b=0.75)
     index.index([tokens(text) for text in corpus.texts], show_progress=False)
     for query in queries:
-        yield np.asarray(index.get_scores(list(dict.fromkeys(tokens(query)))), np.float64)
+        words = list(dict.fromkeys(tokens(query)))
+        told = index.get_scores(words) if words else np.zeros(len(corpus.texts))
+        yield np.asarray(told, np.float64)
 
 
 def _by_both(corpus: Corpus, queries: Sequence[str], vectors: Floats) -> _Scores:

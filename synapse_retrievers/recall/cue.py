@@ -122,15 +122,25 @@ def cue(found: Similar, uses: Uses, params: RecallParams, used: Ints | None = No
     )
 
 
-def is_supported(support: Floats, params: RecallParams) -> Bools:
+def is_supported(support: Floats, episodes: int, params: RecallParams) -> Bools:
     """Whether past questions bring nodes in, or only move them: the memory is about the question.
 
-        support(v) >= displace_similarity ** 2,    support(v) = sum over j of w_j * min(1, s / 0.4)
+        support(v) >= s ** 2,    support(v) = sum over episodes of w * min(1, strength(v) / 0.4)
+        s = 0.33 * (1 + 0.45 * log10(N / 1000))        N episodes, 1,000 at least
 
-    A question about something else resembles many past ones a little and none much
-    (docs/benchmarks.md, "off topic").
+    A question about something else resembles many past ones a little and none much; the more
+    there are, the more one of them resembles it by chance (docs/benchmarks.md, "off topic").
 
-    >>> is_supported(np.array([0.3**2, 0.4**2, 0.3**2 + 0.25**2]), RecallParams())
+    Args:
+        support: Of some nodes, over all namespaces read.
+        episodes: How many these namespaces hold.
+        params: How like a past question must be.
+
+    >>> is_supported(np.array([0.3**2, 0.4**2, 0.3**2 + 0.25**2]), 1_000, RecallParams())
     array([False,  True,  True])
+    >>> is_supported(np.array([0.3**2, 0.4**2, 0.5**2]), 10_000, RecallParams())
+    array([False, False,  True])
     """
-    return np.asarray(support >= params.displace_similarity**params.cue_power)
+    crowd = math.log10(max(episodes, params.crowd_from) / params.crowd_from)
+    least = params.displace_similarity * (1.0 + params.crowd_growth * crowd)
+    return np.asarray(support >= min(1.0, least) ** params.cue_power)

@@ -62,7 +62,7 @@ def energize(
 def energy_of(spread: Floats, cue: Floats, cue_weight: float, params: RecallParams) -> Floats:
     """The energy of nodes in one namespace.
 
-        e = min(1, 3 * cue / (cue_weight + 0.2) + 0.5 * spread)
+        e = min(1, 3 * cue / (cue_weight + 0.2) + spread)
 
     The posterior form: a weak memory stays weak (docs/benchmarks.md, "garbage use"). Kernel
     "paper" sums without the bound.
@@ -74,7 +74,7 @@ def energy_of(spread: Floats, cue: Floats, cue_weight: float, params: RecallPara
         params: The shares.
 
     >>> energy_of(np.array([0.2]), np.array([0.1]), 0.3, RecallParams()).round(12)
-    array([0.7])
+    array([0.8])
     """
     told = params.cue_weight * cue / (cue_weight + params.cue_prior)
     energy = told + params.spread_weight * spread

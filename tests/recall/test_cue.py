@@ -156,8 +156,15 @@ def test_many_weak_resemblances_do_not_outweigh_a_strong_one():
 def test_a_node_comes_in_by_one_past_question_that_is_like_this_one_or_by_several_together():
     params = RecallParams(displace_similarity=0.5)
     sums = np.array([0.0, 0.4999**2, 0.5**2, 0.4**2, 2 * 0.4**2])
-    assert is_supported(sums, params).tolist() == [False, False, True, False, True]
-    assert is_supported(sums, RecallParams(displace_similarity=0.0)).all()
+    assert is_supported(sums, 10, params).tolist() == [False, False, True, False, True]
+    assert is_supported(sums, 10, RecallParams(displace_similarity=0.0)).all()
+
+
+def test_the_more_episodes_there_are_the_liker_one_must_be():
+    params = RecallParams(displace_similarity=0.4, crowd_from=100, crowd_growth=0.5)
+    for episodes, least in ((1, 0.4), (100, 0.4), (1_000, 0.6), (10_000, 0.8), (10**9, 1.0)):
+        sums = np.array([(least - 1e-9) ** 2, least**2 + 1e-12])
+        assert is_supported(sums, episodes, params).tolist() == [False, True]
 
 
 def crowd(count, common):

@@ -34,9 +34,9 @@ def energies(spread, cues, factors, params=None):
     return dict(zip(found.node.tolist(), found.energy.tolist(), strict=True))
 
 
-def test_three_times_the_cue_over_its_weight_and_a_fifth_plus_half_of_the_spread():
+def test_three_times_the_cue_over_its_weight_and_a_fifth_plus_the_spread():
     spread, told = spread_of([(0, 7, 0.4)]), cue_of([(7, 0.2), (7, 0.1), (8, 0.5)], 2.8)
-    expected = {7: 3 * 0.3 / 3 + 0.5 * 0.4, 8: 3 * 0.5 / 3}
+    expected = {7: 3 * 0.3 / 3 + 0.4, 8: 3 * 0.5 / 3}
     assert energies(spread, [told], [1.0]) == pytest.approx(expected)
 
 
@@ -104,10 +104,10 @@ def test_energy_is_as_by_hand_and_bounded(reached, told, weights, factors, kerne
             gain = sum(value for name, value in told[space] if name == node)
             own = 3 * gain / (weights[space] + 0.2)
             if kernel == "conditional":
-                own += 0.5 * reached.get((space, node), 0.0)
+                own += reached.get((space, node), 0.0)
             total += factor * min(most, own)
         if kernel != "conditional":
-            total += min(most, 0.5 * reached.get((0, node), 0.0))
+            total += min(most, reached.get((0, node), 0.0))
         expected[node] = min(most, total)
     found = energies(spread, cues, factors, params)
     for node, energy in expected.items():

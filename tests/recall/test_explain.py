@@ -54,7 +54,7 @@ def test_an_edge_is_named_with_its_seed_its_p_and_age(memory, moment):
     left = 2 ** (-2 / 365)
     assert (carrier.kind, carrier.source, carrier.path) == ("edge", "a", ("a", "b"))
     assert carrier.weight == pytest.approx(left / (left + 2))
-    assert carrier.energy == pytest.approx(0.5 * left / (left + 2))
+    assert carrier.energy == pytest.approx(left / (left + 2))
     assert carrier.age_days == pytest.approx(2.0)
 
 
@@ -67,7 +67,7 @@ def test_two_hops_are_told_as_a_path(moment):
     carriers = {one.node: one.carriers[0] for one in trace.reached}
     assert carriers["c"].path == ("a", "b", "c")
     assert carriers["c"].source == "b"
-    assert carriers["c"].energy == pytest.approx(0.5 * (0.3 * 0.6) ** 2)
+    assert carriers["c"].energy == pytest.approx((0.3 * 0.6) ** 2)
 
 
 def test_a_raise_and_what_made_room_are_told_in_the_new_order_then_the_displaced(memory):
