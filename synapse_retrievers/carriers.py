@@ -1,6 +1,6 @@
 """Which learned things gave a node its energy, by name."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +24,7 @@ class Carriers:
     factors: Floats
     spread: Spread | None
     cues: Sequence[tuple[Cue, Uses]]
+    confidence: Mapping[int, float]
     params: RecallParams
     now: float
 
@@ -42,7 +43,8 @@ class Carriers:
     def _episode_carriers(self, handle: int) -> Iterable[Carrier]:
         for index, (told, uses) in enumerate(self.cues):
             namespace = self.namespaces[index]
-            scale = self.params.cue_weight / (told.weight + self.params.cue_prior)
+            sure = self.confidence.get(handle, 0.0)
+            scale = sure * self.params.cue_weight / (told.weight + self.params.cue_prior)
             rows = told.use[uses.node[told.use] == handle]
             gains = told.energy[uses.node[told.use] == handle]
             for row, gain in zip(rows.tolist(), gains.tolist(), strict=True):

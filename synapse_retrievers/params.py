@@ -49,7 +49,8 @@ class RecallParams:
             of the hits under fusion "ranks".
         displace_from: Least energy of a node that comes in, in [0, 1].
         displace_similarity: How like the question a single past one must be to bring a node in, in
-            [0, 1]; several count together (`recall.cue.is_supported`). 0: any resemblance will do.
+            [0, 1]; several count together, and less like ones count by their share of it
+            (`recall.cue.confidence`). 0: any resemblance will do.
         crowd_from: Up to this many episodes that holds, >= 1: of more, some resemble any question.
         crowd_growth: By what share it rises for every tenfold above, in [0, 4].
         candidates: How many absent nodes are fetched at most, so that dead ones can be skipped,

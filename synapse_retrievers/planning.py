@@ -10,7 +10,7 @@ from synapse_retrievers.errors import TimeLimitError
 from synapse_retrievers.learning.decay import count_at, weight_at
 from synapse_retrievers.namespaces import readable
 from synapse_retrievers.params import DAY, LearningParams, RecallParams
-from synapse_retrievers.recall.cue import Cue, cue, is_supported, query_terms, similar
+from synapse_retrievers.recall.cue import Cue, cue, query_terms, similar
 from synapse_retrievers.recall.displace import Absent, wanted
 from synapse_retrievers.recall.energy import Energies, energize
 from synapse_retrievers.recall.explain import Reached, Trace
@@ -115,7 +115,6 @@ class _Planning:
         self._graph = _AgedGraph(reader, namespaces, question.now, learning, self._stop_if_late)
         self._cues: list[tuple[Cue, Uses]] = []
         self._spread: Spread | None = None
-        self._episodes = 0
         self._used: Ints = np.zeros(0, np.int64)
 
     def plan(self) -> Plan:
@@ -154,7 +153,7 @@ class _Planning:
         candidates = wanted(worths, absent, self._params) if worths else absent
         names = [node.id for node in candidates]
         found = dict(zip(names, self._reader.handles(names).tolist(), strict=True))
-        carriers = self._carriers()
+        carriers = self._carriers(energies)
         told = [
             Reached(node, energy, carriers.of(handles[node]), is_hit=True)
             for node, energy in reached.items()
@@ -198,7 +197,6 @@ class _Planning:
         cues = []
         for postings in self._reader.postings(tuple(terms)) if terms else []:
             found = similar(terms, postings, self._params)
-            self._episodes += postings.episodes
             uses = self._reader.uses(found.episode)
             cues.append((cue(found, uses, self._params, self._used), uses))
         return cues
@@ -211,9 +209,7 @@ class _Planning:
         if self._params.fusion == "ranks" and len(worths) > 1:
             is_absent &= self._params.boost * energies.energy > min(worths[1:]) - 1e-9
         if worths and self._params.cue_weight:
-            is_absent &= is_supported(
-                energies.support, self._episodes, self._params
-            ) | self._follows(energies.node)
+            is_absent &= (energies.confidence == 1.0) | self._follows(energies.node)
         node, energy = energies.node[is_absent], energies.energy[is_absent]
         order = np.argsort(-energy, kind="stable")
         found: list[Absent] = []
@@ -236,13 +232,14 @@ class _Planning:
         reached = [hop.node[np.isin(hop.sender, self._used)] for hop in arrived]
         return np.isin(nodes, np.concatenate([np.zeros(0, np.int64), *reached]))
 
-    def _carriers(self) -> Carriers:
+    def _carriers(self, energies: Energies) -> Carriers:
         return Carriers(
             self._reader,
             tuple(self._namespaces),
             self._graph.factors,
             self._spread,
             self._cues,
+            dict(zip(energies.node.tolist(), energies.confidence.tolist(), strict=True)),
             self._params,
             self._question.now,
         )

@@ -1,11 +1,10 @@
 """Conversations and multi-hop questions: must not lose; writes one JSON file.
 
-    python benchmarks/quality/questions.py OUT.json --locomo FOLDER
-        --hotpotqa QUESTIONS.json CORPUS.json --musique QUESTIONS.json CORPUS.json
+    python benchmarks/quality/questions.py OUT.json --locomo FOLDER --hotpotqa FILE --musique FILE
 
 FOLDER holds LoCoMo's conversations (snap-research/locomo, the files of data/locomo10.zip). The
-samples are those of HippoRAG 1 (`data/hotpotqa_train.json`, `data/musique_train.json` and their
-corpora). Vectors are wordllama's. Tables: render.py.
+samples hold each question with its passages: HotpotQA as IRCoT samples it (500 questions), MuSiQue
+in its own format (200). Vectors are wordllama's. Tables: render.py.
 """
 
 import argparse
@@ -38,15 +37,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("--locomo", type=Path)
-    parser.add_argument("--hotpotqa", type=Path, nargs=2)
-    parser.add_argument("--musique", type=Path, nargs=2)
+    parser.add_argument("--hotpotqa", type=Path)
+    parser.add_argument("--musique", type=Path)
     given = parser.parse_args()
     told: dict[str, object] = {}
     talks = [conversation(path) for path in sorted(given.locomo.glob("*.json"))]
     told["LoCoMo, learned from half of the questions"] = _of(half_learned(talks))
     told["LoCoMo, one-off questions, used among shown"] = _of(one_off(talks, "shown"))
     told["LoCoMo, one-off questions, all used known"] = _of(one_off(talks, "all"))
-    sets = {"HotpotQA": hotpotqa(*given.hotpotqa), "MuSiQue": musique(*given.musique)}
+    files = {"HotpotQA": given.hotpotqa, "MuSiQue": given.musique}
+    sets = {name: multihop(name, path) for name, path in files.items()}
     for name, one in sets.items():
         traffic = [other for other in (*sets.values(), *talks) if other is not one]
         told[f"{name}, no use"] = _of(one_off([one], "none"))
@@ -73,35 +73,20 @@ def conversation(path: Path) -> Source:
     return _source(f"LoCoMo {path.stem}", turns, asked)
 
 
-def hotpotqa(questions: Path, corpus: Path) -> Source:
-    """Passages by title, questions with the titles of their supporting facts."""
-    passages = {title: f"{title}\n{''.join(lines)}" for title, lines in _read(corpus).items()}
-    asked = [
-        (one["question"], [title for title, _ in one["supporting_facts"]])
-        for one in _read(questions)
-    ]
-    return _source("HotpotQA", passages, asked)
+def multihop(name: str, path: Path) -> Source:
+    """Passages as nodes, questions with the passages that support them as runs.
 
-
-def musique(questions: Path, corpus: Path) -> Source:
-    """Passages, questions with the passages that support them."""
-
-    def passage(title: str, text: str) -> str:
-        return f"{title}\n{text}"
-
-    passages = {(text := passage(one["title"], one["text"])): text for one in _read(corpus)}
-    asked = [
-        (
-            one["question"],
-            [
-                passage(p["title"], p["paragraph_text"])
-                for p in one["paragraphs"]
-                if p["is_supporting"]
-            ],
-        )
-        for one in _read(questions)
-    ]
-    return _source("MuSiQue", passages, asked)
+    Read are lists or lines of {"question", "paragraphs": [{"title", "paragraph_text",
+    "is_supporting"}]}, as MuSiQue publishes them; IRCoT's names for the same are understood.
+    """
+    asked, passages = [], {}
+    for one in _read(path):
+        parts = one.get("paragraphs") or one["contexts"]
+        texts = [f"{part['title']}\n{part['paragraph_text']}" for part in parts]
+        passages |= {text: text for text in texts}
+        support = [text for text, part in zip(texts, parts, strict=True) if part["is_supporting"]]
+        asked.append((one.get("question") or one["question_text"], support))
+    return _source(name, passages, asked)
 
 
 def half_learned(talks: Iterable[Source]) -> list[Row[Any]]:
@@ -110,7 +95,7 @@ def half_learned(talks: Iterable[Source]) -> list[Row[Any]]:
     for talk in talks:
         log = as_log(talk, unit="files", k=K)
         middle = len(log.runs) // 2
-        rows += _rows(log, "all", middle, taught=frozenset(log.runs[:middle]))
+        rows += _rows(log, "all", middle, taught=frozenset(run.query for run in log.runs[:middle]))
     return rows
 
 
@@ -136,25 +121,25 @@ def after(one: Source, traffic: Sequence[Source]) -> list[Row[Any]]:
         one.name, runs, Corpus(nodes, embed(texts), texts), embed([r.query for r in runs])
     )
     log = as_log(both, unit="files", k=K)
-    return _rows(log, "all", len(before), taught=frozenset(log.runs[: len(before)]))
+    return _rows(log, "all", len(before), taught=frozenset(run.query for run in before))
 
 
 class _Taught:
     """A learner that is taught some runs only."""
 
-    def __init__(self, learner: Any, taught: frozenset[Run] | None) -> None:
+    def __init__(self, learner: Any, taught: frozenset[str] | None) -> None:
         self._learner, self._taught = learner, taught
 
     def ask(self, run: Run) -> Any:
         return self._learner.ask(run)
 
     def teach(self, run: Run) -> None:
-        if self._taught is None or any(run.query == one.query for one in self._taught):
+        if self._taught is None or run.query in self._taught:
             self._learner.teach(run)
 
 
 def _rows(
-    log: Log, mode: Mode, asked_from: int, taught: frozenset[Run] | None = None
+    log: Log, mode: Mode, asked_from: int, taught: frozenset[str] | None = None
 ) -> list[Row[Any]]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "synapse.db"
@@ -185,8 +170,11 @@ def _renamed(source: Source, run: Run) -> Run:
     return replace(run, used=tuple(f"{source.name} {node}" for node in run.used))
 
 
-def _read(path: Path) -> Any:
-    return json.loads(path.read_text(encoding="utf-8"))
+def _read(path: Path) -> list[Any]:
+    text = path.read_text(encoding="utf-8")
+    if text.lstrip().startswith("["):
+        return list(json.loads(text))
+    return [json.loads(line) for line in text.splitlines() if line.strip()]
 
 
 def _of(rows: list[Row[Any]]) -> dict[str, object]:

@@ -11,6 +11,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,8 @@ def _sources(folder: Path, *, vectors: bool, only: Sequence[str]) -> Iterator[tu
         if not path.exists():
             _say(f"{name}: not in {folder}")
             continue
-        yield name, from_runs(path, None, _quietly) if vectors else from_git(path, NEWEST, _quietly)
+        read = from_runs(path, None, _quietly) if vectors else from_git(path, NEWEST, _quietly)
+        yield name, replace(read, name=name)
         _say(f"{name}: read")
 
 

@@ -8,15 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from synapse_retrievers.params import RecallParams
-from synapse_retrievers.types import Bools, Floats, Ints, Postings, Uses
+from synapse_retrievers.types import Floats, Ints, Postings, Uses
 
 
 @dataclass(frozen=True, slots=True)
 class Similar:
-    """Episodes like the query, best first; `similarity` in (0, 1]."""
+    """Episodes like the query, best first; `similarity` in (0, 1]; `of` how many there are."""
 
     episode: Ints
     similarity: Floats
+    of: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class Cue:
         use: Positions of their rows in the `Uses`.
         energy: What each of these rows gives to its node: w * min(1, s / 0.4) / sqrt(n).
         support: The same undivided, w * min(1, s / 0.4): how sure the episode is of the node.
+        of: How many episodes the namespace holds.
     """
 
     weight: float
@@ -38,6 +40,7 @@ class Cue:
     use: Ints
     energy: Floats
     support: Floats
+    of: int = 0
 
 
 def query_terms(words: Iterable[str]) -> dict[str, float]:
@@ -71,7 +74,7 @@ def similar(terms: dict[str, float], postings: Postings, params: RecallParams) -
     weights = np.fromiter(terms.values(), float, len(terms)) * idf * idf
     length = float(np.sqrt(np.sum(weights * weights)))
     if not len(postings.episode) or length == 0.0:
-        return Similar(np.zeros(0, np.int64), np.zeros(0))
+        return Similar(np.zeros(0, np.int64), np.zeros(0), total)
     episode, row = np.unique(postings.episode, return_inverse=True)
     shares = weights[postings.term] * postings.weight / length
     similarity = np.round(np.bincount(row, shares, len(episode)), 12)
@@ -82,7 +85,7 @@ def similar(terms: dict[str, float], postings: Postings, params: RecallParams) -
         is_wanted = similarity >= params.cue_floor
     is_wanted &= similarity > 0.0
     order = np.argsort(-similarity[is_wanted], kind="stable")
-    return Similar(episode[is_wanted][order], np.minimum(similarity[is_wanted][order], 1.0))
+    return Similar(episode[is_wanted][order], np.minimum(similarity[is_wanted][order], 1.0), total)
 
 
 def cue(found: Similar, uses: Uses, params: RecallParams, used: Ints | None = None) -> Cue:
@@ -119,28 +122,34 @@ def cue(found: Similar, uses: Uses, params: RecallParams, used: Ints | None = No
         use,
         support[use] / np.sqrt(sizes[uses.episode[use]]),
         support[use],
+        found.of,
     )
 
 
-def is_supported(support: Floats, episodes: int, params: RecallParams) -> Bools:
-    """Whether past questions bring nodes in, or only move them: the memory is about the question.
+def confidence(support: Floats, episodes: int, params: RecallParams) -> Floats:
+    """How far the memory is about the question, for each node, in [0, 1]; 1: it may come in.
 
-        support(v) >= s ** 2,    support(v) = sum over episodes of w * min(1, strength(v) / 0.4)
-        s = 0.33 * (1 + 0.45 * log10(N / 1000))        N episodes, 1,000 at least
+        confidence(v) = min(1, sqrt(support(v)) / s)
+        support(v)    = sum over episodes of w * min(1, strength(v) / 0.4)
+        s             = 0.33 * (1 + 0.45 * log10(N / 1000))        N episodes, 1,000 at least
 
-    A question about something else resembles many past ones a little and none much; the more
-    there are, the more one of them resembles it by chance (docs/benchmarks.md, "off topic").
+    sqrt(support) is the similarity of the one past question that is worth as much. A question
+    about something else resembles many past ones a little and none much; the more there are, the
+    more one of them resembles it by chance (docs/benchmarks.md, "off topic").
 
     Args:
         support: Of some nodes, over all namespaces read.
         episodes: How many these namespaces hold.
         params: How like a past question must be.
 
-    >>> is_supported(np.array([0.3**2, 0.4**2, 0.3**2 + 0.25**2]), 1_000, RecallParams())
-    array([False,  True,  True])
-    >>> is_supported(np.array([0.3**2, 0.4**2, 0.5**2]), 10_000, RecallParams())
-    array([False, False,  True])
+    >>> confidence(np.array([0.0, 0.33**2 / 4, 0.3**2 + 0.25**2]), 1_000, RecallParams()).round(3)
+    array([0. , 0.5, 1. ])
+    >>> confidence(np.array([0.5**2]), 100_000, RecallParams()).round(3)
+    array([0.797])
     """
     crowd = math.log10(max(episodes, params.crowd_from) / params.crowd_from)
-    least = params.displace_similarity * (1.0 + params.crowd_growth * crowd)
-    return np.asarray(support >= min(1.0, least) ** params.cue_power)
+    least = min(1.0, params.displace_similarity * (1.0 + params.crowd_growth * crowd))
+    if least == 0.0:
+        return np.ones(len(support))
+    likeness = np.round(support ** (1.0 / params.cue_power) / least, 12)
+    return np.minimum(1.0, likeness)

@@ -1,23 +1,24 @@
 """All energy that reached a node: over edges and from episodes, in every namespace read."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 
 from synapse_retrievers.params import RecallParams
-from synapse_retrievers.recall.cue import Cue
+from synapse_retrievers.recall.cue import Cue, confidence
 from synapse_retrievers.recall.spread import Spread
 from synapse_retrievers.types import Floats, Ints, Uses
 
 
 @dataclass(frozen=True, slots=True)
 class Energies:
-    """Distinct node handles, ascending, the energy > 0 of each and its support by episodes."""
+    """Distinct node handles, ascending, the energy > 0 of each and the confidence in its cue."""
 
     node: Ints
     energy: Floats
-    support: Floats
+    confidence: Floats
 
 
 def energize(
@@ -30,9 +31,9 @@ def energize(
 
         e = min(1, sum over the namespaces of factor * e_ns)         rounded to 12 digits
 
-    The support of a node adds up over the namespaces in the same way, without a bound.
-    The kernels "hub" and "paper" merge the namespaces before they spread: there the spread is
-    added once. Kernel "paper" has no bound.
+    What the cue gives a node counts by the `recall.cue.confidence` in it, whose support adds up
+    over the namespaces in the same way, without a bound. The kernels "hub" and "paper" merge the
+    namespaces before they spread: there the spread is added once. Kernel "paper" has no bound.
 
     Args:
         spread: Over edges; None: none was asked for.
@@ -40,23 +41,46 @@ def energize(
         factors: What each namespace counts.
         params: The shares.
     """
-    is_merged = params.kernel != "conditional"
-    parts = [_nothing()]
-    for index, factor in enumerate(factors):
-        told = cues[index] if cues else None
-        here = None if is_merged else _spread_in(spread, index)
-        part = _energy_in(here, told, params)
-        parts.append(Energies(part.node, factor * part.energy, factor * part.support))
-    if is_merged:
-        parts.append(_energy_in(_spread_in(spread, 0), None, params))
-    nodes = np.concatenate([part.node for part in parts])
-    node, total = _summed(nodes, np.concatenate([part.energy for part in parts]))
-    _, support = _summed(nodes, np.concatenate([part.support for part in parts]))
+    told = [_Told.of(cue, uses) for cue, uses in cues] or [_Told()] * len(factors)
+    cued, support = _summed(
+        np.concatenate([one.node for one in told]),
+        np.concatenate([factor * one.support for factor, one in zip(factors, told, strict=True)]),
+    )
+    episodes = sum(cue.of for cue, _ in cues)
+    sure = confidence(support, episodes, params)
+    parts = []
+    for index, (factor, one) in enumerate(zip(factors, told, strict=True)):
+        here = None if params.kernel != "conditional" else _spread_in(spread, index)
+        weighed = replace(one, cue=one.cue * sure[np.searchsorted(cued, one.node)])
+        node, energy = _energy_in(here, weighed, params)
+        parts.append((node, factor * energy))
+    if params.kernel != "conditional":
+        parts.append(_energy_in(_spread_in(spread, 0), _Told(), params))
+    node, total = _summed(
+        np.concatenate([part for part, _ in parts]), np.concatenate([part for _, part in parts])
+    )
     if params.kernel != "paper":
         total = np.minimum(1.0, total)
     total = np.round(total, 12)
-    is_reached = total > 0.0
-    return Energies(node[is_reached], total[is_reached], np.round(support[is_reached], 12))
+    node, total = node[total > 0.0], total[total > 0.0]
+    known = np.zeros(len(node))
+    is_cued = np.isin(node, cued)
+    known[is_cued] = support[np.searchsorted(cued, node[is_cued])]
+    return Energies(node, total, confidence(known, episodes, params))
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What one namespace's cue gives, one row a use."""
+
+    node: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    cue: Floats = field(default_factory=lambda: np.zeros(0))
+    support: Floats = field(default_factory=lambda: np.zeros(0))
+    weight: float = 0.0
+
+    @classmethod
+    def of(cls, cue: Cue, uses: Uses) -> Self:
+        return cls(uses.node[cue.use], cue.energy, cue.support, cue.weight)
 
 
 def energy_of(spread: Floats, cue: Floats, cue_weight: float, params: RecallParams) -> Floats:
@@ -69,7 +93,7 @@ def energy_of(spread: Floats, cue: Floats, cue_weight: float, params: RecallPara
 
     Args:
         spread: What reached each node over edges.
-        cue: What the speaking episodes gave it.
+        cue: What the speaking episodes gave it, by the confidence in it.
         cue_weight: Sum of the weights of the speaking episodes.
         params: The shares.
 
@@ -89,24 +113,14 @@ def _spread_in(spread: Spread | None, index: int) -> tuple[Ints, Floats] | None:
 
 
 def _energy_in(
-    spread: tuple[Ints, Floats] | None, told: tuple[Cue, Uses] | None, params: RecallParams
-) -> Energies:
+    spread: tuple[Ints, Floats] | None, told: _Told, params: RecallParams
+) -> tuple[Ints, Floats]:
     """Nodes and energies of one namespace."""
     spread_node, spread_energy = spread or (np.zeros(0, np.int64), np.zeros(0))
-    by_cue, cue_weight = _nothing(), 0.0
-    if told is not None:
-        cue, uses = told
-        by_cue, cue_weight = Energies(uses.node[cue.use], cue.energy, cue.support), cue.weight
-    nodes = np.concatenate([spread_node, by_cue.node])
-    unspread, untold = np.zeros(len(by_cue.node)), np.zeros(len(spread_node))
-    node, spreads = _summed(nodes, np.concatenate([spread_energy, unspread]))
-    _, cues = _summed(nodes, np.concatenate([untold, by_cue.energy]))
-    _, support = _summed(nodes, np.concatenate([untold, by_cue.support]))
-    return Energies(node, energy_of(spreads, cues, cue_weight, params), support)
-
-
-def _nothing() -> Energies:
-    return Energies(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+    nodes = np.concatenate([spread_node, told.node])
+    node, spreads = _summed(nodes, np.concatenate([spread_energy, np.zeros(len(told.node))]))
+    _, cues = _summed(nodes, np.concatenate([np.zeros(len(spread_node)), told.cue]))
+    return node, energy_of(spreads, cues, told.weight, params)
 
 
 def _summed(nodes: Ints, values: Floats) -> tuple[Ints, Floats]:

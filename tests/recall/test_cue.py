@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synapse_retrievers.params import RecallParams
-from synapse_retrievers.recall.cue import cue, is_supported, query_terms, similar
+from synapse_retrievers.recall.cue import confidence, cue, query_terms, similar
 from synapse_retrievers.stores.memory import MemoryStore
 from synapse_retrievers.types import Changes, Episode, Use
 
@@ -156,15 +156,20 @@ def test_many_weak_resemblances_do_not_outweigh_a_strong_one():
 def test_a_node_comes_in_by_one_past_question_that_is_like_this_one_or_by_several_together():
     params = RecallParams(displace_similarity=0.5)
     sums = np.array([0.0, 0.4999**2, 0.5**2, 0.4**2, 2 * 0.4**2])
-    assert is_supported(sums, 10, params).tolist() == [False, False, True, False, True]
-    assert is_supported(sums, 10, RecallParams(displace_similarity=0.0)).all()
+    sure = [0.0, 0.4999 / 0.5, 1.0, 0.8, 1.0]
+    assert confidence(sums, 10, params).tolist() == pytest.approx(sure)
+    assert confidence(sums, 10, RecallParams(displace_similarity=0.0)).tolist() == [1.0] * 5
+    cubed = RecallParams(displace_similarity=0.5, cue_power=3.0)
+    assert confidence(np.array([0.25**3]), 10, cubed).tolist() == pytest.approx([0.5])
 
 
 def test_the_more_episodes_there_are_the_liker_one_must_be():
     params = RecallParams(displace_similarity=0.4, crowd_from=100, crowd_growth=0.5)
     for episodes, least in ((1, 0.4), (100, 0.4), (1_000, 0.6), (10_000, 0.8), (10**9, 1.0)):
-        sums = np.array([(least - 1e-9) ** 2, least**2 + 1e-12])
-        assert is_supported(sums, episodes, params).tolist() == [False, True]
+        sums = np.array([least**2 / 4, (least - 1e-9) ** 2, least**2])
+        found = confidence(sums, episodes, params)
+        assert found.tolist() == pytest.approx([0.5, 1.0, 1.0], abs=1e-6)
+        assert (found == 1.0).tolist() == [False, False, True]
 
 
 def crowd(count, common):
@@ -276,4 +281,5 @@ def test_what_used_only_what_this_run_has_used_is_silent():
         heard = cue(found, uses, params, reader.handles(["x"]))
         assert [uses.query[place] for place in heard.speaking] == ["a c"]
         assert len(cue(found, uses, params).speaking) == 2
+        assert found.of == heard.of == 2
         assert heard.weight == pytest.approx(found.similarity[1] ** 2)

@@ -1,5 +1,7 @@
 """All energy of a node: shares, bounds, namespaces."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,14 +14,15 @@ from synapse_retrievers.recall.spread import Spread
 from synapse_retrievers.types import Uses
 
 
-def cue_of(gains, weight):
-    """A cue in which each (node, gain) is one use of one episode."""
+def cue_of(gains, weight, sure=1.0):
+    """A cue in which each (node, gain) is one use of one episode, with support enough or less."""
     count = len(gains)
     nodes = np.array([node for node, _ in gains], np.int64)
     uses = Uses(("q",), np.zeros(1), np.zeros(count, np.int64), nodes, np.ones(count), nodes)
     energy = np.array([gain for _, gain in gains], float)
     one = np.zeros(1, np.int64)
-    return Cue(weight, one, np.ones(1), np.arange(count), energy, 2 * energy), uses
+    support = np.where(energy > 0, (0.33 * sure) ** 2, 0.0)
+    return Cue(weight, one, np.ones(1), np.arange(count), energy, support), uses
 
 
 def spread_of(rows):
@@ -70,11 +73,27 @@ def test_one_weak_resemblance_is_no_certainty():
     assert strong[0] == 1.0
 
 
-def test_support_adds_up_over_episodes_and_namespaces_and_none_comes_over_edges():
-    told = [cue_of([(7, 0.2), (7, 0.1), (8, 0.3)], 1.0), cue_of([(7, 0.4)], 1.0)]
-    found = energize(spread_of([(0, 9, 0.4)]), told, np.array([1.0, 0.5]), RecallParams())
+def test_confidence_weighs_the_cue_and_not_the_spread():
+    told = [cue_of([(7, 0.3), (8, 0.3)], 2.8, sure=0.5)]
+    found = energize(spread_of([(0, 8, 0.4), (0, 9, 0.4)]), told, np.ones(1), RecallParams())
     assert found.node.tolist() == [7, 8, 9]
-    assert found.support.tolist() == pytest.approx([2 * 0.3 + 0.5 * 2 * 0.4, 2 * 0.3, 0.0])
+    assert found.energy.tolist() == pytest.approx([0.5 * 0.3, 0.5 * 0.3 + 0.4, 0.4])
+    assert found.confidence.tolist() == pytest.approx([0.5, 0.5, 0.0])
+
+
+def test_support_adds_up_over_episodes_and_namespaces():
+    told = [
+        cue_of([(7, 0.1), (7, 0.1), (8, 0.1)], 1.0, sure=0.6),
+        cue_of([(7, 0.1)], 1.0, sure=0.6),
+    ]
+    found = energize(None, told, np.array([1.0, 0.5]), RecallParams())
+    assert found.confidence.tolist() == pytest.approx([0.6 * 2.5**0.5, 0.6])
+
+
+def test_the_crowd_is_counted_over_all_namespaces():
+    one = [(replace(cue, of=5_000), uses) for cue, uses in [cue_of([(7, 0.1)], 1.0)] * 2]
+    found = energize(None, one, np.array([0.5, 0.5]), RecallParams())
+    assert found.confidence.tolist() == pytest.approx([1 / 1.45])
 
 
 rows = st.dictionaries(
@@ -91,7 +110,7 @@ gains = st.lists(st.tuples(st.integers(1, 6), st.floats(0, 3)), max_size=8)
     st.sampled_from(["conditional", "hub", "paper"]),
 )
 def test_energy_is_as_by_hand_and_bounded(reached, told, weights, factors, kernel):
-    params = RecallParams(kernel=kernel)
+    params = RecallParams(kernel=kernel, displace_similarity=0.0)
     if kernel != "conditional":
         reached = {key: e for key, e in reached.items() if key[0] == 0}
     spread = spread_of([(space, node, e) for (space, node), e in reached.items()])

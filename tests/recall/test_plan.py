@@ -131,24 +131,29 @@ class Slow:
                 support[node] += sure
         return sum((-sim) ** 2 for sim, *_ in speaking), gains, support
 
+    def confidence(self, query):
+        """Node -> how far the similarity of past questions reaches 0.33."""
+        total = Counter()
+        for namespace, factor in FACTORS.items():
+            for node, sure in self.cue(query.split(), namespace)[2].items():
+                total[node] += factor * sure
+        return {node: min(1.0, round(sure**0.5 / 0.33, 12)) for node, sure in total.items()}
+
     def may_come_in(self, query, used):
         """The nodes that past questions support, or that were used with what the run used."""
-        total, words = Counter(), query.split()
-        for namespace, factor in FACTORS.items():
-            for node, sure in self.cue(words, namespace)[2].items():
-                total[node] += factor * sure
-        known = {node for node, sure in total.items() if round(sure, 12) >= 0.33**2}
+        known = {node for node, sure in self.confidence(query).items() if sure == 1.0}
         return known | {v for u in used for v in self.around[u]}
 
     def energies(self, query, hits, used):
         params, seeds, total = self.params, self.seeds(hits, used), Counter()
         most = math.inf if params.kernel == "paper" else 1.0
+        sure = self.confidence(query)
         for namespace, factor in FACTORS.items():
             own = Counter()
             if params.cue_weight:
                 weight, gains, _ = self.cue(query.split(), namespace)
                 for node, gain in gains.items():
-                    own[node] += params.cue_weight * gain / (weight + 0.2)
+                    own[node] += sure[node] * params.cue_weight * gain / (weight + 0.2)
             if params.kernel == "conditional":
                 for node, energy in self.conditional(seeds, namespace).items():
                     own[node] += params.spread_weight * energy
