@@ -17,6 +17,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from repositories import write
+
 from synapse_retrievers.eval_report import measured_json
 from synapse_retrievers.evaluation.embedding import embed
 from synapse_retrievers.evaluation.evaluate import measure
@@ -52,7 +54,7 @@ def main() -> None:
         told[f"{name}, no use"] = _of(one_off([one], "none"))
         told[f"{name}, one-off questions, all used known"] = _of(one_off([one], "all"))
         told[f"{name}, after unrelated traffic"] = _of(after(one, traffic))
-    given.out.write_text(json.dumps({"conditions": told}, indent=1, allow_nan=False) + "\n")
+    write(given.out, {"conditions": told})
 
 
 def conversation(path: Path) -> Source:

@@ -9,6 +9,7 @@ What is not there is passed over and said. Tables: render.py.
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -66,7 +67,7 @@ def main() -> None:
     told = {}
     for name in conditions:
         told[name] = _condition(name, sources)
-        given.out.write_text(json.dumps({"conditions": told}, indent=1, allow_nan=False) + "\n")
+        write(given.out, {"conditions": told})
 
 
 def _sources(folder: Path, *, vectors: bool, only: Sequence[str]) -> Iterator[tuple[str, Source]]:
@@ -96,7 +97,28 @@ def _condition(name: str, sources: Mapping[str, Source]) -> dict[str, object]:
         for group, names in SETS.items()
         if any(log in found for log in names)
     }
-    return {"macro": groups, "logs": eval_json(list(found.values()))["logs"]}
+    logs: Any = eval_json(list(found.values()))["logs"]
+    return {"macro": groups, "logs": logs if name == MAIN else [brief(log) for log in logs]}
+
+
+def brief(log: dict[str, Any]) -> dict[str, Any]:
+    """What a table of conditions tells of one log."""
+    return {key: log[key] for key in ("name", "k", "mode", "systems", "foreign")}
+
+
+def write(path: Path, value: object) -> None:
+    """As JSON, one line a log, in six digits."""
+    text = json.dumps(rounded(value), indent=1, allow_nan=False)
+    path.write_text(re.sub(r"\n {4,}", " ", text) + "\n", encoding="utf-8")
+
+
+def rounded(value: Any) -> Any:
+    """The same with six digits behind the point."""
+    if isinstance(value, dict):
+        return {key: rounded(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [rounded(one) for one in value]
+    return round(value, 6) if isinstance(value, float) else value
 
 
 def _say(line: str) -> None:

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 import bm25s
@@ -69,6 +70,12 @@ def ranked(
     ]
 
 
+@lru_cache(maxsize=100_000)
+def _words(text: str) -> tuple[str, ...]:
+    """The same chunk is read again for every base and every state of a repository."""
+    return tuple(tokens(text))
+
+
 _Scores: TypeAlias = Iterator[Floats]
 """One value a chunk for each query, in turn."""
 
@@ -80,7 +87,7 @@ def _by_vector(corpus: Corpus, queries: Sequence[str], vectors: Floats) -> _Scor
 
 def _by_bm25(corpus: Corpus, queries: Sequence[str], vectors: Floats) -> _Scores:  # noqa: ARG001
     index = bm25s.BM25(k1=1.5, b=0.75)
-    index.index([tokens(text) for text in corpus.texts], show_progress=False)
+    index.index([list(_words(text)) for text in corpus.texts], show_progress=False)
     for query in queries:
         words = list(dict.fromkeys(tokens(query)))
         told = index.get_scores(words) if words else np.zeros(len(corpus.texts))
