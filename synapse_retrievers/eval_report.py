@@ -72,7 +72,7 @@ def _cells(measured: Measured) -> list[str]:
     recall, interval = measured.recall, measured.recall.interval
     return [
         f"{recall.wrapped:.3f}",
-        "-" if recall.relative is None else f"{recall.relative:+.1%}",
+        _relative(measured),
         "-" if interval is None else f"{interval.low:+.2f}..{interval.high:+.2f}",
         f"{100 * recall.won:.1f}/{100 * recall.lost:.1f}",
         f"{measured.metrics['reciprocal_rank'].difference:+.3f}",
@@ -81,17 +81,26 @@ def _cells(measured: Measured) -> list[str]:
 
 
 def _parts(one: Evaluation) -> Table:
-    table = Table("with synapses, on", box=None, pad_edge=False)
-    for column in ("asked", "plain", "recall", "relative", "95 % interval"):
+    table = Table("on", box=None, pad_edge=False)
+    others = [name for name in one.systems if name != "synapses"]
+    for column in ("asked", "plain", "recall", "relative", *others):
         table.add_column(column, justify="right")
     steps = {
-        f"{step.low}{'+' if step.high is None else f'-{step.high}'} runs learned": step.measured
+        f"{step.low}{'+' if step.high is None else f'-{step.high}'} runs learned": step.systems
         for step in one.curve
     }
     fifths = {f"{name} of the log": part for name, part in one.fifths.items()}
-    for name, part in {**one.slices, **fifths, **steps}.items():
-        table.add_row(name, f"{part.asked:,}", f"{part.recall.plain:.3f}", *_cells(part)[:3])
+    for name, parts in {**one.slices, **fifths, **steps}.items():
+        part = parts["synapses"]
+        beside = (_relative(parts[other]) for other in others)
+        figures = (f"{part.asked:,}", f"{part.recall.plain:.3f}", *_cells(part)[:2])
+        table.add_row(name, *figures, *beside)
     return table
+
+
+def _relative(measured: Measured) -> str:
+    relative = measured.recall.relative
+    return "-" if relative is None else f"{relative:+.1%}"
 
 
 def _facts(one: Evaluation) -> Table:
@@ -139,10 +148,11 @@ def _json(one: Evaluation) -> dict[str, object]:
         "runs": one.runs,
         "taught": one.taught,
         "systems": _measured(one.systems),
-        "slices": _measured(one.slices),
-        "fifths": _measured(one.fifths),
+        "slices": {name: _measured(parts) for name, parts in one.slices.items()},
+        "fifths": {name: _measured(parts) for name, parts in one.fifths.items()},
         "curve": [
-            {"from": step.low, "to": step.high} | measured_json(step.measured) for step in one.curve
+            {"from": step.low, "to": step.high, "systems": _measured(step.systems)}
+            for step in one.curve
         ],
         "foreign": {"asked": one.foreign, "quiet": one.quiet},
         "milliseconds": one.milliseconds,

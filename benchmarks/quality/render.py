@@ -13,6 +13,7 @@ from typing import Any
 from repositories import MAIN, SETS
 
 HERE = Path(__file__).parent
+CONTROLS = ("paper", "popularity", "random")
 DOCS = HERE.parents[1] / "docs" / "benchmarks.md"
 
 
@@ -59,10 +60,7 @@ def _repository(log: Mapping[str, Any]) -> str:
         f"{one['metrics']['ndcg']['difference']:+.3f}",
         f"{100 * recall['won']:.1f} / {100 * recall['lost']:.1f}",
         f"{100 * one['harmed']:.1f}",
-        *(
-            _percent(systems[name]["metrics"]["recall"]["relative"])
-            for name in ("paper", "popularity", "random")
-        ),
+        *(_percent(systems[name]["metrics"]["recall"]["relative"]) for name in CONTROLS),
         f"{100 * (1 - log['foreign']['quiet']):.1f}",
     )
 
@@ -102,21 +100,24 @@ def _group(macro: Mapping[str, Any] | None) -> str:
 
 def _parts(encoder: str) -> Iterator[str]:
     logs = _read(encoder)[MAIN]["logs"]
-    yield from _head("part", "repositories", "asked", "relative, mean over the repositories")
-    names = dict.fromkeys(name for log in logs for name in (*log["slices"], *log["fifths"]))
-    for name in names:
+    yield from _head("part", "repositories", "asked", "with synapses", *CONTROLS)
+    for name in dict.fromkeys(name for log in logs for name in (*log["slices"], *log["fifths"])):
         parts = [{**log["slices"], **log["fifths"]}.get(name) for log in logs]
         yield _part(f"{name} of the log" if "%" in name else name, [one for one in parts if one])
     steps = {step["from"]: step["to"] for log in logs for step in log["curve"]}
     for low, high in sorted(steps.items()):
-        found = [step for log in logs for step in log["curve"] if step["from"] == low]
+        found = [step["systems"] for log in logs for step in log["curve"] if step["from"] == low]
         yield _part(f"{low}-{high} runs learned" if high else f"{low} and more runs learned", found)
 
 
 def _part(name: str, parts: list[Mapping[str, Any]]) -> str:
-    told = [part for part in parts if part["metrics"]["recall"]["relative"] is not None]
-    gain = _percent(_mean([part["metrics"]["recall"]["relative"] for part in told]))
-    return _line(name, str(len(told)), f"{sum(part['asked'] for part in told):,}", gain)
+    told = [part for part in parts if part["synapses"]["recall"]["relative"] is not None]
+    gains = (
+        _percent(_mean([part[system]["recall"]["relative"] for part in told]))
+        for system in ("synapses", *CONTROLS)
+    )
+    asked = sum(part["synapses"]["asked"] for part in told)
+    return _line(name, str(len(told)), f"{asked:,}", *gains)
 
 
 def _questions() -> Iterator[str]:

@@ -51,6 +51,7 @@ CONDITIONS: Mapping[str, Mapping[str, Any]] = {
     "BM25": {"base": "bm25"},
     "vector + BM25": {"base": "hybrid"},
 }
+CUTS = ("slices", "fifths")
 NEEDS_TEXTS = {"BM25", "vector + BM25"}
 
 
@@ -98,12 +99,27 @@ def _condition(name: str, sources: Mapping[str, Source]) -> dict[str, object]:
         if any(log in found for log in names)
     }
     logs: Any = eval_json(list(found.values()))["logs"]
-    return {"macro": groups, "logs": logs if name == MAIN else [brief(log) for log in logs]}
+    brief = main_figures if name == MAIN else figures
+    return {"macro": groups, "logs": [brief(log) for log in logs]}
 
 
-def brief(log: dict[str, Any]) -> dict[str, Any]:
+def figures(log: dict[str, Any]) -> dict[str, Any]:
     """What a table of conditions tells of one log."""
     return {key: log[key] for key in ("name", "k", "mode", "systems", "foreign")}
+
+
+def main_figures(log: dict[str, Any]) -> dict[str, Any]:
+    """The same with recall in every part of the log."""
+    cuts = {cut: {name: _recall(told) for name, told in log[cut].items()} for cut in CUTS}
+    curve = [step | {"systems": _recall(step["systems"])} for step in log["curve"]]
+    return figures(log) | cuts | {"curve": curve}
+
+
+def _recall(told: dict[str, Any]) -> dict[str, Any]:
+    return {
+        system: {"asked": part["asked"], "recall": part["metrics"]["recall"]}
+        for system, part in told.items()
+    }
 
 
 def write(path: Path, value: object) -> None:

@@ -56,13 +56,17 @@ class Measured:
         return self.metrics["recall"]
 
 
+BySystem: TypeAlias = Mapping[str, Measured]
+"""What came of "synapses" and, where they were asked for, of "paper", "popularity", "random"."""
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One step of the learning curve: so many runs, [low, high), had been learned."""
 
     low: int
     high: int | None
-    measured: Measured
+    systems: BySystem
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +79,10 @@ class Evaluation:
         mode: What was learned from.
         runs: Runs of the log.
         taught: Runs that were taught.
-        systems: "synapses" and, where they were asked for, the controls "paper", "popularity" and
-            "random", on the last fifth of the log.
-        slices: Parts of the last fifth, of "synapses".
-        fifths: Of "synapses", oldest first; only those that were asked.
-        curve: Of "synapses", by number of learned runs.
+        systems: On the last fifth of the log.
+        slices: Parts of the last fifth.
+        fifths: Oldest first; only those that were asked.
+        curve: By number of learned runs.
         quiet: Share of foreign queries in which nothing came in; None: there were none.
         foreign: How many foreign queries were asked.
         milliseconds: Median time that the memory took for one recall; None without queries.
@@ -92,9 +95,9 @@ class Evaluation:
     mode: Mode
     runs: int
     taught: int
-    systems: Mapping[str, Measured]
-    slices: Mapping[str, Measured]
-    fifths: Mapping[str, Measured]
+    systems: BySystem
+    slices: Mapping[str, BySystem]
+    fifths: Mapping[str, BySystem]
     curve: tuple[Step, ...]
     quiet: float | None
     foreign: int
@@ -130,10 +133,10 @@ def evaluate(
         now = log.runs[-1].t if log.runs else 0.0
         answers = [learner.ask(Run(now, query, ())) for query in log.foreign]
         failures = learner.failures
-    last = [row for row in found.rows if row.place >= split]
-    systems = {"synapses": measure(last)}
+    rows: dict[str, Rows] = {"synapses": found.rows}
     if controls:
-        systems |= _controls(log, found.rows, told)
+        rows |= _controls(log, found.rows, first, told)
+    last = {name: [row for row in these if row.place >= split] for name, these in rows.items()}
     seconds = [row.answer.wrapped_seconds for row in found.rows]
     return Evaluation(
         log.name,
@@ -141,17 +144,17 @@ def evaluate(
         mode,
         len(log.runs),
         found.taught,
-        systems,
+        _measured(last),
         _slices(last, log.runs),
-        _fifths(found.rows, len(log.runs)),
-        tuple(Step(low, high, measure(rows)) for low, high, rows in slices.by_learned(found.rows)),
+        _fifths(rows, len(log.runs)),
+        _curve(rows),
         float(np.mean([set(one.wrapped) <= set(one.plain) for one in answers]))
         if answers
         else None,
         len(answers),
         1_000 * float(np.median(seconds)) if seconds else None,
         failures,
-        np.array([row.recall for row in last], np.float64).reshape(-1, 2).T,
+        np.array([row.recall for row in last["synapses"]], np.float64).reshape(-1, 2).T,
     )
 
 
@@ -190,32 +193,51 @@ def _memory(log: Log, settings: Settings, mode: Mode) -> Iterator[SynapseLearner
             yield learner
 
 
-def _controls(log: Log, rows: Rows, tell: Tell) -> dict[str, Measured]:
+def _controls(log: Log, rows: Rows, first: int | None, tell: Tell) -> dict[str, Rows]:
     with _memory(log, Settings.paper(), "all") as learner:
-        paper = _replayed(log, learner, None, f"{log.name}: the paper's settings", tell)
+        paper = _replayed(log, learner, first, f"{log.name}: the paper's settings", tell)
     entered = {row.run.query: row.entered for row in rows}
-    popularity = _replayed(log, Popularity(log), None, f"{log.name}: popularity", tell)
+    popularity = _replayed(log, Popularity(log), first, f"{log.name}: popularity", tell)
     drawn = RandomDisplacement(log, entered, _SEED)
-    at_random = _replayed(log, drawn, None, f"{log.name}: random displacement", tell)
+    at_random = _replayed(log, drawn, first, f"{log.name}: random displacement", tell)
+    return {"paper": paper.rows, "popularity": popularity.rows, "random": at_random.rows}
+
+
+def _measured(rows: Mapping[str, Rows]) -> BySystem:
+    return {name: measure(these) for name, these in rows.items()}
+
+
+def _slices(rows: Mapping[str, Rows], runs: Sequence[Run]) -> dict[str, BySystem]:
+    likeness = slices.likeness(runs)
+    cuts: dict[str, Callable[[Rows], Rows]] = {
+        "novel queries": lambda these: slices.novel(these, likeness),
+        "hubs left out": lambda these: slices.without_hubs(these, runs),
+        "several nodes": slices.with_several,
+    }
     return {
-        "paper": measure(paper.rows),
-        "popularity": measure(popularity.rows),
-        "random": measure(at_random.rows),
+        part: _measured({name: cut(these) for name, these in rows.items()})
+        for part, cut in cuts.items()
     }
 
 
-def _slices(rows: Rows, runs: Sequence[Run]) -> dict[str, Measured]:
+def _fifths(rows: Mapping[str, Rows], runs: int) -> dict[str, BySystem]:
+    parts = {name: slices.by_fifth(these, runs) for name, these in rows.items()}
+    return {
+        f"{20 * n}-{20 * n + 20} %": _measured({name: cut[n] for name, cut in parts.items()})
+        for n in range(5)
+        if parts["synapses"][n]
+    }
+
+
+def _curve(rows: Mapping[str, Rows]) -> tuple[Step, ...]:
     parts = {
-        "novel queries": slices.novel(rows, runs),
-        "hubs left out": slices.without_hubs(rows, runs),
-        "several nodes": slices.with_several(rows),
+        name: {low: (high, these) for low, high, these in slices.by_learned(every)}
+        for name, every in rows.items()
     }
-    return {name: measure(part) for name, part in parts.items()}
-
-
-def _fifths(rows: Rows, runs: int) -> dict[str, Measured]:
-    parts = enumerate(slices.by_fifth(rows, runs))
-    return {f"{20 * n}-{20 * n + 20} %": measure(part) for n, part in parts if part}
+    return tuple(
+        Step(low, high, _measured({name: part[low][1] for name, part in parts.items()}))
+        for low, (high, _) in parts["synapses"].items()
+    )
 
 
 def _silence(_stage: str, _done: int, _total: int | None) -> None:

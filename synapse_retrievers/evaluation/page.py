@@ -69,6 +69,7 @@ def _forest(found: Sequence[Evaluation]) -> Figure:
         _whisker(axes, row, recall)
     names = [f"{one.name} ({one.systems['synapses'].asked})" for one in reversed(found)]
     axes.set_yticks(range(len(found)), names)
+    axes.set_ylim(-0.6, len(found) - 0.4)
     axes.axvline(0, color=_GREY, linewidth=1)
     axes.set_xlabel("difference in recall (asked questions in brackets)")
     axes.spines[["top", "right", "left"]].set_visible(False)
@@ -87,8 +88,8 @@ def _curve(one: Evaluation) -> Figure:
     names = [f"{step.low}-{step.high}" if step.high else f"{step.low}+" for step in one.curve]
     places = range(len(names))
     for label, color, values in (
-        ("plain", _GREY, [step.measured.recall.plain for step in one.curve]),
-        ("with synapses", _BLUE, [step.measured.recall.wrapped for step in one.curve]),
+        ("plain", _GREY, [step.systems["synapses"].recall.plain for step in one.curve]),
+        ("with synapses", _BLUE, [step.systems["synapses"].recall.wrapped for step in one.curve]),
     ):
         axes.plot(places, values, "o-", color=color, label=label)
     axes.set_xticks(places, names)
@@ -109,7 +110,10 @@ def _drawn(figure: Figure) -> str:
 
 def _table(one: Evaluation) -> str:
     head = ("", "asked", "plain", "recall", "relative", "MRR", "nDCG", "win / lose", "harm")
-    parts = {**one.systems, **one.slices, **one.fifths}
+    apart = {**one.slices, **one.fifths}
+    parts = {**one.systems} | {
+        f"{name}: {system}": part for name, cut in apart.items() for system, part in cut.items()
+    }
     rows = "".join(_row((name, *_cells(part))) for name, part in parts.items())
     told = f"{one.name}, learned from: {one.mode}"
     return f"<h3>{escape(told)}</h3><table>{_row(head, 'th')}{rows}</table>"

@@ -21,9 +21,8 @@ CURVE = (0, 10, 25, 50, 100, 200, 400, 800, 1_600)
 """Numbers of learned runs at which the learning curve has its steps."""
 
 
-def novel(rows: Rows, runs: Sequence[Run]) -> list[Row[Any]]:
-    """Queries that resemble no earlier one, in words, below `NOVEL_BELOW` (Jaccard)."""
-    likeness = _likeness(runs)
+def novel(rows: Rows, likeness: Sequence[float]) -> list[Row[Any]]:
+    """Queries that resemble no earlier one, in words, below `NOVEL_BELOW`."""
     return [row for row in rows if likeness[row.place] < NOVEL_BELOW]
 
 
@@ -62,17 +61,17 @@ def by_fifth(rows: Rows, runs: int) -> list[list[Row[Any]]]:
     return fifths
 
 
-def _likeness(runs: Sequence[Run]) -> list[float]:
+def likeness(runs: Sequence[Run]) -> list[float]:
     """Of each run's query the largest Jaccard similarity to an earlier one."""
     holders: dict[str, list[int]] = defaultdict(list)
     sizes: list[int] = []
-    best = []
+    found = []
     for place, run in enumerate(runs):
         words = set(tokens(run.query))
         shared = Counter(other for word in words for other in holders[word])
-        likeness = (n / (len(words) + sizes[other] - n) for other, n in shared.items())
-        best.append(max(likeness, default=0.0))
+        shares = (n / (len(words) + sizes[other] - n) for other, n in shared.items())
+        found.append(max(shares, default=0.0))
         sizes.append(len(words))
         for word in words:
             holders[word].append(place)
-    return best
+    return found

@@ -62,8 +62,8 @@ def test_the_gate_learning_helps_on_made_histories_and_harms_nobody(found):
 
 def test_the_gate_learning_does_not_harm_on_this_repository(own):
     one = evaluate(own, controls=False)
-    told = one.fifths["20-40 %"], one.fifths["40-60 %"], one.systems["synapses"]
-    for part in told:
+    for told in (one.fifths["20-40 %"], one.fifths["40-60 %"], one.systems):
+        part = told["synapses"]
         assert part.recall.difference >= 0
         assert part.recall.lost <= 0.04
     assert one.quiet >= 0.95
@@ -72,9 +72,9 @@ def test_the_gate_learning_does_not_harm_on_this_repository(own):
 @pytest.mark.parametrize("place", range(len(SEEDS)))
 def test_the_gate_without_a_signal_nothing_changes(logs, place):
     one = evaluate(logs[place], mode="none", controls=False)
-    asked = [part for part in (one.systems["synapses"], *one.slices.values()) if part.asked]
-    assert asked
-    for part in asked:
+    asked = [told["synapses"] for told in (one.systems, *one.slices.values())]
+    assert asked[0].asked
+    for part in (part for part in asked if part.asked):
         for metric in part.metrics.values():
             assert (metric.difference, metric.won, metric.lost) == (0.0, 0.0, 0.0)
     assert one.systems["synapses"].entered == 0.0
@@ -107,20 +107,25 @@ def test_slices_fifths_and_steps_are_parts_of_what_was_asked(found, logs):
         assert one.pairs.mean(axis=1).tolist() == pytest.approx(
             [last.recall.plain, last.recall.wrapped]
         )
-        assert all(0 <= part.asked <= last.asked for part in one.slices.values())
+        assert one.slices.keys() == {"novel queries", "hubs left out", "several nodes"}
+        for told in (*one.slices.values(), *one.fifths.values(), *(s.systems for s in one.curve)):
+            assert told.keys() == one.systems.keys()
+            assert len({part.asked for part in told.values()}) == 1
+        assert all(0 <= told["paper"].asked <= last.asked for told in one.slices.values())
         assert list(one.fifths) == [f"{n}-{n + 20} %" for n in range(0, 100, 20)]
         steps = [(step.low, step.high) for step in one.curve]
         assert steps == [(0, 10), (10, 25), (25, 50), (50, 100), (100, 200), (200, 400)]
-        asked = sum(step.measured.asked for step in one.curve)
-        assert asked == sum(part.asked for part in one.fifths.values())
+        asked = sum(step.systems["synapses"].asked for step in one.curve)
+        assert asked == sum(told["synapses"].asked for told in one.fifths.values())
         assert one.runs == len(log.runs) == one.taught
-        first, *_, latest = (step.measured.recall.difference for step in one.curve)
+        first, *_, latest = (step.systems["synapses"].recall.difference for step in one.curve)
         assert first < latest
 
 
 def test_a_shorter_evaluation_asks_the_last_fifth_alone_and_finds_the_same(logs, found):
     one = evaluate(logs[0], from_start=False, controls=False)
     assert one.systems["synapses"] == found[0].systems["synapses"]
+    assert one.slices["hubs left out"]["synapses"] == found[0].slices["hubs left out"]["synapses"]
     assert list(one.systems) == ["synapses"]
     assert list(one.fifths) == ["80-100 %"]
 
