@@ -22,7 +22,10 @@ METHODS = {
     *("episodes", "stats", "explain", "forget", "prune", "close"),
 }
 ADAPTER = {"wrap", "from_vectorstore", "synapse", "last_trace", "explain"}
-TOOLS = tuple(f"synapse_retrievers.{tool}" for tool in ("commands", "report", "demo", "viz"))
+TOOLS = tuple(
+    f"synapse_retrievers.{tool}"
+    for tool in ("commands", "demo", "eval_report", "evaluation", "report", "viz")
+)
 PACKAGES = [
     "synapse_retrievers",
     "langchain_synapse_retrievers",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from repositories import MAIN, SETS
+from sets import MAIN, SETS
 
 HERE = Path(__file__).parent
 CONTROLS = ("paper", "popularity", "random")

@@ -16,29 +16,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sets import MAIN, SETS
+
 from synapse_retrievers.eval_report import eval_json
 from synapse_retrievers.evaluation.evaluate import Evaluation, evaluate, over_all
 from synapse_retrievers.evaluation.sources import Source, as_log, from_git, from_runs
 from synapse_retrievers.report import plain
 
-TUNED_ON = ("flask", "click", "express", "gin")
-"""The defaults were chosen on these: pallets/flask, pallets/click, expressjs/express,
-gin-gonic/gin."""
-
-SEEN = ("starlette", "httpx", "axios", "werkzeug", "requests")
-"""Looked at while the defaults were chosen: encode/starlette, encode/httpx, axios/axios,
-pallets/werkzeug, psf/requests."""
-
-UNTOUCHED = ("marshmallow", "echo", "sinatra", "black", "tornado", "ripgrep", "fastify")
-"""Replayed once, after the defaults stood: marshmallow-code/marshmallow, labstack/echo,
-sinatra/sinatra, psf/black, tornadoweb/tornado, BurntSushi/ripgrep, fastify/fastify."""
-
-SETS = {"tuned on": TUNED_ON, "seen": SEEN, "untouched": UNTOUCHED}
-
 NEWEST = 3_000
 """Usable commits of a repository, at most."""
 
-MAIN = "chunks, k = 8"
 CONDITIONS: Mapping[str, Mapping[str, Any]] = {
     MAIN: {},
     "learned from what was used among what was shown": {"mode": "shown"},
