@@ -1,5 +1,6 @@
 """What an evaluation found, for people (rich) and for machines (plain values)."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 from rich.console import Group, RenderableType
@@ -61,8 +62,8 @@ def _systems(one: Evaluation) -> Table:
         table.add_column(column, justify="right")
     table.add_column("harm", justify="right")
     first = one.systems["synapses"]
-    ranks = (f"{first.metrics[name].plain:.3f}" for name in ("reciprocal_rank", "ndcg"))
-    table.add_row("plain", f"{first.recall.plain:.3f}", "", "", "", *ranks, "")
+    ranks = (_number(first.metrics[name].plain) for name in ("reciprocal_rank", "ndcg"))
+    table.add_row("plain", _number(first.recall.plain), "", "", "", *ranks, "")
     for name, measured in one.systems.items():
         table.add_row(_NAMES[name], *_cells(measured), f"{measured.harmed:.1%}")
     return table
@@ -71,12 +72,12 @@ def _systems(one: Evaluation) -> Table:
 def _cells(measured: Measured) -> list[str]:
     recall, interval = measured.recall, measured.recall.interval
     return [
-        f"{recall.wrapped:.3f}",
+        _number(recall.wrapped),
         _relative(measured),
         "-" if interval is None else f"{interval.low:+.2f}..{interval.high:+.2f}",
         f"{100 * recall.won:.1f}/{100 * recall.lost:.1f}",
-        f"{measured.metrics['reciprocal_rank'].difference:+.3f}",
-        f"{measured.metrics['ndcg'].difference:+.3f}",
+        _number(measured.metrics["reciprocal_rank"].difference, "+.3f"),
+        _number(measured.metrics["ndcg"].difference, "+.3f"),
     ]
 
 
@@ -93,9 +94,13 @@ def _parts(one: Evaluation) -> Table:
     for name, parts in {**one.slices, **fifths, **steps}.items():
         part = parts["synapses"]
         beside = (_relative(parts[other]) for other in others)
-        figures = (f"{part.asked:,}", f"{part.recall.plain:.3f}", *_cells(part)[:2])
+        figures = (f"{part.asked:,}", _number(part.recall.plain), *_cells(part)[:2])
         table.add_row(name, *figures, *beside)
     return table
+
+
+def _number(value: float, how: str = ".3f") -> str:
+    return "-" if math.isnan(value) else format(value, how)
 
 
 def _relative(measured: Measured) -> str:

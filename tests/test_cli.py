@@ -233,6 +233,19 @@ def test_eval_reads_a_log_of_an_application(tmp_path):
     assert (recall["plain"], recall["wrapped"]) == (0.0, 1.0)
 
 
+def test_eval_of_a_log_that_asks_nothing_says_so_without_numbers(tmp_path):
+    pytest.importorskip("pytrec_eval")
+    run = {"t": 1, "query": "one two three four", "used": [], "shown": ["a"]}
+    path, page = tmp_path / "runs.jsonl", tmp_path / "page.html"
+    path.write_text(json.dumps(run), encoding="utf-8")
+    found = synapse("eval", "--runs", path, "--html", page)
+    assert found.exit_code == 0
+    assert "too little to tell: 0 questions" in found.stdout
+    assert "nan" not in found.stdout + page.read_text(encoding="utf-8")
+    told = json.loads(synapse("eval", "--runs", path, "--json").stdout)
+    assert told["logs"][0]["systems"]["synapses"]["metrics"]["recall"]["plain"] is None
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

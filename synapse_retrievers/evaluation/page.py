@@ -53,6 +53,8 @@ def page(found: Sequence[Evaluation]) -> str:
 
 def _summary(found: Sequence[Evaluation]) -> str:
     told = over_all(found)
+    if not told.logs:
+        return "Nothing could be asked."
     interval = told.interval
     between = "" if interval is None else f" ({interval.low:+.1%} to {interval.high:+.1%})"
     return (
@@ -120,6 +122,8 @@ def _table(one: Evaluation) -> str:
 
 
 def _cells(part: Measured) -> list[str]:
+    if not part.asked:
+        return ["0", *["-"] * 7]
     recall = part.recall
     return [
         f"{part.asked:,}",
