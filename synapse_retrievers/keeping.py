@@ -141,12 +141,11 @@ class Keeping:
         node, now = checked_id(id), checked_moment(self._clock())
         with self.store.reading((checked_namespace(namespace),)) as reader:
             handle = reader.handles([node])
-            if handle[0] < 0:
+            if handle[0] < 0 or not reader.namespaces:
                 return []
             rows = reader.neighbors(handle)
             names = reader.ids(rows.neighbor)
-            counters = reader.counters(handle)[0]
-        used = count_at(counters["used"], counters["used_at"], now, self.learning)
+        used = count_at(rows.headers.used[0], rows.headers.used_at[0], now, self.learning)
         weight = weight_at(rows.state, now, namespace, self.learning)
         co = count_at(rows.state["co"], rows.state["activated_at"], now, self.learning)
         probability = np.minimum(1.0, co / max(used[0] + prior, 1e-300))

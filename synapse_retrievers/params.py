@@ -25,6 +25,9 @@ class RecallParams:
             "hub": the paper's spread, bounded and damped at hubs; "paper": as published.
         fusion: What energy is added to. "ranks": the place in the wrapped result;
             "scores": the wrapped scores (ranks where a hit has none), as in the paper.
+        edge_budget: At most about so many edges are read for one hop of the kernels "hub" and
+            "paper", those of the senders with most energy after damping; None: all of them.
+            200,000 changes next to nothing and bounds what a hub can cost (docs/performance.md).
         seeds: How many leading nodes start with energy, 1..50; None: what the kernel was
             measured with, 5 for "conditional" and 3 for "hub" and "paper".
         hops: How far energy goes in the kernels "hub" and "paper", 1..4.
@@ -62,6 +65,7 @@ class RecallParams:
     fusion: Fusion = "ranks"
     seeds: int | None = None
     hops: int = 2
+    edge_budget: int | None = None
     attenuation: float = 0.6
     hub_degree: int = 50
     edge_prior: float = 2.0
@@ -89,6 +93,8 @@ class RecallParams:
         if self.seeds is not None:
             _whole(self, "seeds", 1, 50)
         _whole(self, "hops", 1, 4)
+        if self.edge_budget is not None:
+            _whole(self, "edge_budget", 1, 10**9)
         _real(self, "attenuation", 0, 1, open_low=True)
         _whole(self, "hub_degree", 1, 10**9)
         _real(self, "edge_prior", 0, 1e6)

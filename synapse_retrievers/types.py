@@ -108,33 +108,60 @@ class Episode:
 
 
 @dataclass(frozen=True, slots=True)
+class Headers:
+    """What is counted of nodes, each of shape [namespaces, nodes].
+
+    Attributes:
+        degree: How many neighbors the node has in that namespace.
+        used: Sum of the strengths of its uses, as it was at `used_at` (Unix seconds).
+        used_at: When that was.
+        gone_at: Unix seconds since when fetching it finds nothing; NaN: it is there.
+    """
+
+    degree: Ints
+    used: Floats
+    used_at: Floats
+    gone_at: Floats
+
+
+@dataclass(frozen=True, slots=True)
 class Neighbors:
     """Edges that leave a frontier, one row an edge and namespace, arrays of one length.
 
-    `namespace` indexes the namespaces that the reader was opened for, `sender` the frontier that
+    `namespace` indexes the namespaces of the view, `sender` the frontier that
     was asked for, `neighbor` is a node handle; rows are in ascending order of the three.
+    `headers` are the frontier's own.
     """
 
     namespace: Ints
     sender: Ints
     neighbor: Ints
     state: EdgeStates
+    headers: Headers
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Terms as the namespaces of a view know them, one entry a namespace.
+
+    Attributes:
+        episodes: How many episodes it holds.
+        handle: To ask for each term's postings with; -1 where no episode has it.
+        document_frequency: In how many episodes each term stands.
+    """
+
+    episodes: list[int]
+    handle: list[list[int]]
+    document_frequency: list[list[int]]
 
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """Which episodes of one namespace hold the asked terms, rows in ascending (term, episode).
+    """Which episodes hold the asked terms, rows in ascending order of `term`, then `episode`.
 
-    Attributes:
-        episodes: How many episodes the namespace holds.
-        document_frequency: Shape [terms asked]: in how many of them each term stands.
-        term: Index into the asked terms.
-        episode: Episode handle.
-        weight: The term's weight in the episode.
+    `term` indexes the handles asked for, `episode` is a handle, `weight` the term's in it.
     """
 
-    episodes: int
-    document_frequency: Ints
     term: Ints
     episode: Ints
     weight: Floats
@@ -142,17 +169,17 @@ class Postings:
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """The nodes that episodes used; `episode` indexes the handles asked for, rows in its order.
+    """What episodes used, one entry an episode asked for, in that order.
 
-    `query` and `renewed_at` have one value an episode asked for; `chunk` is a node handle or -1.
+    Attributes:
+        query: Its text or digest; "" where there is none.
+        renewed_at: Unix seconds.
+        nodes: Handle of a node, its strength, and the handle of its chunk or -1.
     """
 
-    query: tuple[str, ...]
-    renewed_at: Floats
-    episode: Ints
-    node: Ints
-    strength: Floats
-    chunk: Ints
+    query: list[str] = field(default_factory=list)
+    renewed_at: list[float] = field(default_factory=list)
+    nodes: list[list[tuple[int, float, int]]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ RECALL = {
     "fusion": (["ranks", "scores"], ["", "rank"]),
     "seeds": ([1, 50, None], [0, 51, 1.0]),
     "hops": ([1, 4], [0, 5, 2.0]),
+    "edge_budget": ([1, 10**9, None], [0, -1, 2.5, "many"]),
     "attenuation": ([1e-9, 1], [0, 1.01]),
     "hub_degree": ([1, 10**9], [0, 10**9 + 1, 1.5]),
     "edge_prior": ([0, 1e6], [-1e-9, 1e6 + 1]),
@@ -105,7 +106,7 @@ def test_what_is_allowed_is_taken_as_it_is(kind, name):
 def test_what_is_outside_or_no_number_is_refused_by_name(kind, name):
     outside = known(kind, name)[1]
     wrong = [*outside, *NEVER, *([] if name == "store_queries" else [True, False])]
-    wrong += [] if name == "seeds" else [None]
+    wrong += [] if name in {"seeds", "edge_budget"} else [None]
     for value in wrong:
         with pytest.raises(ParamError, match=name):
             kind(**{name: value})
@@ -185,6 +186,7 @@ RECALL_CHANGES = {
     "fusion": (RecallParams(), "scores"),
     "seeds": (RecallParams(), 1),
     "hops": (RELAY, 1),
+    "edge_budget": (RELAY, 1),
     "attenuation": (RELAY, 0.9),
     "hub_degree": (RecallParams(), 3),
     "edge_prior": (RecallParams(), 0.0),

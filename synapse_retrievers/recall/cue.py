@@ -2,13 +2,23 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from synapse_retrievers.params import RecallParams
 from synapse_retrievers.types import Floats, Ints, Postings, Uses
+
+_AT_ONCE = 8_192
+"""Postings that are read without asking whether fewer would do: about 0.1 ms."""
+_LOOKUP = 100
+"""Postings that could be read in the time in which the rest of one episode is looked up."""
+_DENSE = 16
+_ROUNDING = 1e-9
+_NOTHING = 5e-13  # rounds to 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,26 +30,28 @@ class Similar:
     of: int = 0
 
 
+class Speaker(NamedTuple):
+    """An episode that speaks: its place among the episodes chosen from, and how loudly."""
+
+    row: int
+    similarity: float
+    weight: float  # similarity ** 2
+
+
 @dataclass(frozen=True, slots=True)
 class Cue:
-    """What the speaking episodes of one namespace give to the nodes they used.
+    """What the speaking episodes of one namespace say.
 
     Attributes:
-        weight: Sum of w = sim ** 2 over the speaking episodes.
-        speaking: Positions in the `Uses` they were chosen from, best first.
-        similarity: One value a speaking episode.
-        use: Positions of their rows in the `Uses`.
-        energy: What each of these rows gives to its node: w * min(1, s / 0.4) / sqrt(n).
-        support: The same undivided, w * min(1, s / 0.4): how sure the episode is of the node.
+        speakers: Best first.
+        uses: What all episodes used that were chosen from.
+        weight: Sum of the speakers' weights.
         of: How many episodes the namespace holds.
     """
 
-    weight: float
-    speaking: Ints
-    similarity: Floats
-    use: Ints
-    energy: Floats
-    support: Floats
+    speakers: Sequence[Speaker] = ()
+    uses: Uses = field(default_factory=Uses)
+    weight: float = 0.0
     of: int = 0
 
 
@@ -48,7 +60,29 @@ def query_terms(words: Iterable[str]) -> dict[str, float]:
     return {term: 1.0 + math.log(count) for term, count in sorted(Counter(words).items())}
 
 
-def similar(terms: dict[str, float], postings: Postings, params: RecallParams) -> Similar:
+class Index(Protocol):
+    """Which episodes of one namespace hold the query's terms."""
+
+    @property
+    def episodes(self) -> int:
+        """How many episodes the namespace holds."""
+        ...
+
+    @property
+    def document_frequency(self) -> Sequence[int]:
+        """In how many episodes each of the query's terms stands."""
+        ...
+
+    def postings(self, places: Sequence[int]) -> Postings:
+        """Where these of the query's terms stand; `term` counts in `places`."""
+        ...
+
+    def weights(self, episodes: Ints, places: Sequence[int]) -> Floats:
+        """Shape [episodes, places]: the weight of these of the query's terms in each episode."""
+        ...
+
+
+def similar(terms: dict[str, float], index: Index, params: RecallParams) -> Similar:
     """The episodes most like the query: at least as many as may speak, ties included.
 
     Cosine of SMART lnc.ltc (Manning, Raghavan, Schuetze 2008, 6.4.3): the idf stands on the
@@ -59,37 +93,102 @@ def similar(terms: dict[str, float], postings: Postings, params: RecallParams) -
     with N and df over the namespace's episodes; a term never seen lengthens the query; from
     `common_from` episodes on, terms in more than `common_share` of them have idf 0.
 
+    The rarest terms are read first. An episode has length 1, so terms that are not read yet can
+    give it no more than the Euclidean length of their shares (Cauchy and Schwarz); once that is
+    less than what the last speaking episode has already, no other episode can become one of them,
+    and the rest is looked up for those that still can (as max-score does: Turtle and Flood 1995).
+    The result is that of reading everything.
+
     Args:
-        terms: Out of `query_terms`, in the order in which the postings were asked for.
-        postings: What one namespace holds of them.
+        terms: Out of `query_terms`.
+        index: What one namespace holds of them, in the same order.
         params: How many may speak, from which similarity.
 
     Returns:
         Similarities >= `cue_floor`, rounded to 12 digits, best first; empty where none is.
     """
-    total, frequency = postings.episodes, postings.document_frequency
-    idf = np.log((1.0 + total) / (1.0 + frequency)) + 1.0
-    if total >= params.common_from:
-        idf[frequency > params.common_share * total] = 0.0
-    weights = np.fromiter(terms.values(), float, len(terms)) * idf * idf
-    length = float(np.sqrt(np.sum(weights * weights)))
-    if not len(postings.episode) or length == 0.0:
-        return Similar(np.zeros(0, np.int64), np.zeros(0), total)
-    episode, row = np.unique(postings.episode, return_inverse=True)
-    shares = weights[postings.term] * postings.weight / length
-    similarity = np.round(np.bincount(row, shares, len(episode)), 12)
-    if len(similarity) > params.cue_episodes:
-        least = np.partition(similarity, -params.cue_episodes)[-params.cue_episodes]
-        is_wanted = similarity >= max(least, params.cue_floor)
-    else:
-        is_wanted = similarity >= params.cue_floor
-    is_wanted &= similarity > 0.0
-    order = np.argsort(-similarity[is_wanted], kind="stable")
-    return Similar(episode[is_wanted][order], np.minimum(similarity[is_wanted][order], 1.0), total)
+    total, frequency = index.episodes, index.document_frequency
+    shares = _shares(terms, total, frequency, params)
+    order = sorted(
+        (place for place, share in enumerate(shares) if share > 0.0 and frequency[place]),
+        key=lambda place: -shares[place],
+    )
+    episode, score = np.zeros(0, np.int64), np.zeros(0)
+    ahead = sum(frequency[place] for place in order)
+    end = done = 0
+    while end < len(order):
+        start, end = end, _next_part(order, end, frequency, max(_AT_ONCE, done))
+        part, rest = order[start:end], order[end:]
+        rows = index.postings(part)
+        given = np.array([shares[place] for place in part])[rows.term] * rows.weight
+        episode, score = _added(episode, score, rows.episode, given)
+        done += sum(frequency[place] for place in part)
+        if not rest:
+            break
+        most = math.sqrt(sum(shares[place] ** 2 for place in rest))
+        least = max(_last_speaking(score, params), params.cue_floor) - _ROUNDING
+        can_speak = score + most >= least
+        if most < least and np.count_nonzero(can_speak) * _LOOKUP < ahead - done:
+            episode, score = episode[can_speak], score[can_speak]
+            unread = np.array([shares[place] for place in rest])
+            score = score + index.weights(episode, rest) @ unread
+            break
+    similarity = np.round(score, 12)
+    least = max(_last_speaking(similarity, params), params.cue_floor, _NOTHING)
+    wanted = (similarity >= least).nonzero()[0]
+    wanted = wanted[np.argsort(-similarity[wanted], kind="stable")]
+    return Similar(episode[wanted], np.minimum(similarity[wanted], 1.0), total)
 
 
-def cue(found: Similar, uses: Uses, params: RecallParams, used: Ints | None = None) -> Cue:
-    """What the `cue_episodes` most similar episodes give; ties: newest first, then query text.
+def _shares(
+    terms: Mapping[str, float], total: int, frequency: Sequence[int], params: RecallParams
+) -> list[float]:
+    """The query's weights, scaled to length 1; all 0 where every term is common."""
+    most = params.common_share * total if total >= params.common_from else math.inf
+    weights = [
+        weight * (math.log((1.0 + total) / (1.0 + df)) + 1.0) ** 2 if df <= most else 0.0
+        for weight, df in zip(terms.values(), frequency, strict=True)
+    ]
+    length = math.sqrt(sum(weight * weight for weight in weights))
+    return [weight / length for weight in weights] if length else weights
+
+
+def _next_part(order: Sequence[int], start: int, frequency: Sequence[int], most: int) -> int:
+    """Where the terms end, one at least, that have no more than so many postings together."""
+    end, count = start + 1, frequency[order[start]]
+    while end < len(order) and (count := count + frequency[order[end]]) <= most:
+        end += 1
+    return end
+
+
+def _added(episode: Ints, score: Floats, more: Ints, given: Floats) -> tuple[Ints, Floats]:
+    """Distinct episodes, ascending, and the sum of what each was given."""
+    if len(episode):
+        more, given = np.concatenate([episode, more]), np.concatenate([score, given])
+    if not len(more):
+        return more, given
+    first = int(more.min())
+    span = int(more.max()) - first + 1
+    # Counting into every number between is quicker than sorting, unless they lie far apart.
+    if span <= _DENSE * len(more):
+        sums = np.bincount(more - first, given, span)
+        found = sums.nonzero()[0]
+        return np.asarray(found + first, np.int64), sums[found].astype(np.float64)
+    found, row = np.unique(more, return_inverse=True)
+    return found, np.bincount(row, given, len(found)).astype(np.float64)
+
+
+def _last_speaking(score: Floats, params: RecallParams) -> float:
+    """What the last of the episodes that may speak has; 0 while there are fewer."""
+    if len(score) < params.cue_episodes:
+        return 0.0
+    return float(np.partition(score, -params.cue_episodes)[-params.cue_episodes])
+
+
+def cue(
+    found: Similar, uses: Uses, params: RecallParams, used: AbstractSet[int] = frozenset()
+) -> Cue:
+    """What the `cue_episodes` most similar episodes say; ties: newest first, then query text.
 
     An episode that used nothing but what this run has used already is silent: it is mostly the
     run's own, and as like the question as can be.
@@ -100,56 +199,53 @@ def cue(found: Similar, uses: Uses, params: RecallParams, used: Ints | None = No
     Args:
         found: Out of `similar`.
         uses: What these episodes used, in the same order.
-        params: How many speak, how loudly, and from which strength a use counts whole.
-        used: Handles of what this run has used; None: nothing.
+        params: How many speak, and how loudly.
+        used: Handles of what this run has used.
     """
-    new = uses.episode if used is None else uses.episode[~np.isin(uses.node, used)]
-    order = sorted(
-        np.unique(new).tolist(),
-        key=lambda row: (-found.similarity[row], -uses.renewed_at[row], uses.query[row]),
-    )[: params.cue_episodes]
-    speaking = np.array(order, dtype=np.int64)
-    weights = np.zeros(len(found.episode))
-    weights[speaking] = found.similarity[speaking] ** params.cue_power
-    sizes = np.maximum(np.bincount(uses.episode, minlength=len(found.episode)), 1)
-    share = np.minimum(1.0, uses.strength / params.accepted_strength)
-    support = weights[uses.episode] * share
-    use = np.flatnonzero(support > 0.0)
-    return Cue(
-        float(np.sum(weights)),
-        speaking,
-        found.similarity[speaking],
-        use,
-        support[use] / np.sqrt(sizes[uses.episode[use]]),
-        support[use],
-        found.of,
-    )
+    similarity = found.similarity.tolist()
+    rows: Iterable[int] = range(len(similarity))
+    if used:
+        rows = [row for row in rows if any(one[0] not in used for one in uses.nodes[row])]
+    order = sorted(rows, key=lambda row: (-similarity[row], -uses.renewed_at[row], uses.query[row]))
+    speakers = [
+        Speaker(row, similarity[row], similarity[row] ** params.cue_power)
+        for row in order[: params.cue_episodes]
+        if uses.nodes[row]
+    ]
+    return Cue(speakers, uses, sum([one.weight for one in speakers]), found.of)
 
 
-def confidence(support: Floats, episodes: int, params: RecallParams) -> Floats:
-    """How far the memory is about the question, for each node, in [0, 1]; 1: it may come in.
+def least_likeness(episodes: int, params: RecallParams) -> float:
+    """How like the question a single past one must be to bring a node in, of so many episodes.
+
+        s = 0.33 * (1 + 0.45 * log10(N / 1000))        N episodes, 1,000 at least
+
+    A question about something else resembles many past ones a little and none much; the more
+    there are, the more one of them resembles it by chance (docs/benchmarks.md, "off topic").
+
+    >>> [round(least_likeness(count, RecallParams()), 3) for count in (100, 1_000, 100_000)]
+    [0.33, 0.33, 0.627]
+    """
+    crowd = math.log10(max(episodes, params.crowd_from) / params.crowd_from)
+    return min(1.0, params.displace_similarity * (1.0 + params.crowd_growth * crowd))
+
+
+def confidence(support: float, least: float, params: RecallParams) -> float:
+    """How far the memory is about the question, for one node, in [0, 1]; 1: it may come in.
 
         confidence(v) = min(1, sqrt(support(v)) / s)
         support(v)    = sum over episodes of w * min(1, strength(v) / 0.4)
-        s             = 0.33 * (1 + 0.45 * log10(N / 1000))        N episodes, 1,000 at least
 
-    sqrt(support) is the similarity of the one past question that is worth as much. A question
-    about something else resembles many past ones a little and none much; the more there are, the
-    more one of them resembles it by chance (docs/benchmarks.md, "off topic").
+    sqrt(support) is the similarity of the one past question that is worth as much.
 
     Args:
-        support: Of some nodes, over all namespaces read.
-        episodes: How many these namespaces hold.
-        params: How like a past question must be.
+        support: Of the node, over all namespaces read.
+        least: s, out of `least_likeness`.
+        params: The power that the similarities were raised to.
 
-    >>> confidence(np.array([0.0, 0.33**2 / 4, 0.3**2 + 0.25**2]), 1_000, RecallParams()).round(3)
-    array([0. , 0.5, 1. ])
-    >>> confidence(np.array([0.5**2]), 100_000, RecallParams()).round(3)
-    array([0.797])
+    >>> [confidence(s, 0.33, RecallParams()) for s in (0.0, 0.33**2 / 4, 0.3**2 + 0.25**2)]
+    [0.0, 0.5, 1.0]
     """
-    crowd = math.log10(max(episodes, params.crowd_from) / params.crowd_from)
-    least = min(1.0, params.displace_similarity * (1.0 + params.crowd_growth * crowd))
     if least == 0.0:
-        return np.ones(len(support))
-    likeness = np.round(support ** (1.0 / params.cue_power) / least, 12)
-    return np.minimum(1.0, likeness)
+        return 1.0
+    return min(1.0, round(math.pow(support, 1.0 / params.cue_power) / least, 12))

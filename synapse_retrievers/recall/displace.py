@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from synapse_retrievers.params import RecallParams
 from synapse_retrievers.types import NodeId
@@ -16,8 +17,7 @@ class Absent:
     worth: float
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """One place of the new result: the hit at `hit` of the wrapped one, or the node `entered`.
 
     `displaced` is the place in the wrapped result of the hit that had to go for it.

@@ -101,6 +101,7 @@ class Trace:
         moves: Nodes whose place changed, in the new order, then the displaced.
         reached: Hits and candidates that energy reached, most first.
         refused: Candidate -> why it could not come in.
+        skipped: How many edges `RecallParams.edge_budget` left unread.
     """
 
     query: str
@@ -111,6 +112,7 @@ class Trace:
     moves: tuple[Move, ...] = ()
     reached: tuple[Reached, ...] = ()
     refused: Mapping[NodeId, str] = field(default_factory=dict)
+    skipped: int = 0
 
     @property
     def displaced_in(self) -> tuple[Move, ...]:

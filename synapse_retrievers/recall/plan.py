@@ -53,16 +53,15 @@ class Plan:
             refused: Wanted node -> why it could not come in, for the trace.
             is_shadow: Trace what would move, and move nothing.
         """
-        unmoved = tuple(map(Place, range(len(self.hits))))
         if self.trace.is_cold:
-            return Recalled(self.hits, unmoved, self.trace)
+            return Recalled(self.hits, _unmoved(self.hits), self.trace)
         can_enter = fetched or {}
         entering = [node for node in self.wanted if node.id in can_enter]
         places = displace(self.worths, entering, self.params)
         moves = _moves(self.hits, places, self.trace.reached)
         trace = replace(self.trace, reason=reason, moves=moves, refused=dict(refused or {}))
         if is_shadow:
-            return Recalled(self.hits, unmoved, replace(trace, reason="shadow mode"))
+            return Recalled(self.hits, _unmoved(self.hits), replace(trace, reason="shadow mode"))
         if not moves:
             return Recalled(self.hits, tuple(places), trace)
         hits = [
@@ -107,6 +106,10 @@ class Recalled:
         ]
 
 
+def _unmoved(hits: Sequence[Hit]) -> tuple[Place, ...]:
+    return tuple(map(Place, range(len(hits))))
+
+
 def cold(
     query: str, hits: list[Hit], namespace: Namespace | None, reason: str | None = None
 ) -> Plan:
@@ -134,7 +137,7 @@ def _move(hits: Sequence[Hit], place: Place, after: int, reached: Mapping[NodeId
         kind: MoveKind = "raised" if after < place.hit else "lowered"
         return _named(hits[place.hit].id, kind, place.hit, after, reached)
     out = hits[place.displaced].id if place.displaced is not None else None
-    return replace(_named(place.entered, "displaced_in", None, after, reached), displaced=out)
+    return _named(place.entered, "displaced_in", None, after, reached, out)
 
 
 def _named(
@@ -143,8 +146,9 @@ def _named(
     before: int | None,
     after: int | None,
     reached: Mapping[NodeId, Reached],
+    displaced: NodeId | None = None,
 ) -> Move:
     known = reached.get(node) if node is not None else None
     if known is None:
-        return Move(node, kind, before, after)
-    return Move(node, kind, before, after, known.energy, known.carriers)
+        return Move(node, kind, before, after, displaced=displaced)
+    return Move(node, kind, before, after, known.energy, known.carriers, displaced)

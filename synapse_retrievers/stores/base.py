@@ -10,16 +10,18 @@ from synapse_retrievers.types import (
     Edge,
     EdgeStates,
     Episode,
+    Floats,
+    Headers,
     Ints,
     Namespace,
     Neighbors,
     Node,
     NodeId,
-    NodeStates,
     Postings,
     Removed,
     Stored,
     StoreStats,
+    Terms,
     Uses,
 )
 
@@ -36,7 +38,12 @@ class Reader(Protocol):
     A handle is the store's own number for a node or an episode: positive, the same in all
     namespaces, meaningless outside this view. Unknown ids have handle -1, and asking anything
     about -1 gives empty rows, zero counters or an empty name.
+
+    Attributes:
+        namespaces: Those asked for that exist, in the order asked; "[namespaces]" is one row each.
     """
+
+    namespaces: tuple[Namespace, ...]
 
     def handles(self, ids: Sequence[NodeId]) -> Ints:
         """The handle of each id, -1 where the store never saw it."""
@@ -50,19 +57,20 @@ class Reader(Protocol):
         """All edges of a frontier of distinct handles, in every namespace of the view."""
         ...
 
-    def counters(self, handles: Ints) -> NodeStates:
-        """Shape [namespaces, handles]: what is counted of each node."""
+    def headers(self, handles: Ints) -> Headers:
+        """What is counted of each node, in every namespace of the view."""
         ...
 
-    def degrees(self, handles: Ints, exact_above: int) -> Ints:
-        """How many distinct neighbors each node has over the namespaces of the view.
-
-        Where the sum over the namespaces is `exact_above` or less, that sum may stand for it.
-        """
+    def terms(self, terms: Sequence[str]) -> Terms:
+        """What the namespaces of the view know of distinct terms."""
         ...
 
-    def postings(self, terms: Sequence[str]) -> list[Postings]:
-        """One value a namespace of the view, in its order; `terms` are distinct."""
+    def postings(self, terms: Sequence[int]) -> Postings:
+        """Where distinct terms (handles out of `terms`, of one namespace) stand."""
+        ...
+
+    def weights(self, episodes: Ints, terms: Sequence[int]) -> Floats:
+        """Shape [episodes, terms]: the weight of each term in each episode, 0 where it is not."""
         ...
 
     def uses(self, episodes: Ints) -> Uses:

@@ -8,8 +8,10 @@ import numpy as np
 
 from synapse_retrievers.stores.adjacency import number_list
 from synapse_retrievers.stores.packed import (
+    POSTING_SHIFT,
     TERM,
     USE,
+    begins_new_row,
     episode_id,
     posting_id,
     revise,
@@ -200,15 +202,28 @@ def _count_terms(connection: sqlite3.Connection, steps: Sequence[tuple[int, int]
 def _revise_postings(
     connection: sqlite3.Connection, edits: Mapping[int, Sequence[tuple[int, float | None]]]
 ) -> None:
+    """Edits by the row that each would begin in; they go to the row that is there for it."""
     if not edits:
         return
-    blobs = dict(
-        connection.execute(
-            "SELECT id, records FROM posting WHERE id IN (SELECT value FROM json_each(?))",
+    rows: dict[int, tuple[int, bytes]] = {
+        wanted: (row_id, blob)
+        for wanted, row_id, blob in connection.execute(
+            "SELECT asked.value, p.id, p.records FROM json_each(?) AS asked"
+            " CROSS JOIN posting AS p WHERE p.id = (SELECT max(id) FROM posting"
+            f" WHERE id BETWEEN (asked.value >> {POSTING_SHIFT}) << {POSTING_SHIFT}"
+            " AND asked.value)",
             (number_list(edits),),
-        ).fetchall()
-    )
-    after = [(row_id, revise(blobs.get(row_id, b""), edit)) for row_id, edit in edits.items()]
+        )
+    }
+    blobs: dict[int, bytes] = {}
+    merged: dict[int, list[tuple[int, float | None]]] = {}
+    for wanted, edit in edits.items():
+        row_id, blob = rows.get(wanted, (wanted, b""))
+        if row_id != wanted and begins_new_row(blob, edit):
+            row_id, blob = wanted, b""
+        blobs[row_id] = blob
+        merged.setdefault(row_id, []).extend(edit)
+    after = [(row_id, revise(blobs[row_id], edit)) for row_id, edit in merged.items()]
     connection.executemany(
         "INSERT OR REPLACE INTO posting VALUES (?, ?)", [row for row in after if row[1]]
     )

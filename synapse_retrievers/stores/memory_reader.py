@@ -7,13 +7,14 @@ import numpy as np
 from synapse_retrievers.stores.memory_state import BLANK, Space, State
 from synapse_retrievers.types import (
     EDGE_STATE,
-    NODE_STATE,
+    Floats,
+    Headers,
     Ints,
     Namespace,
     Neighbors,
     NodeId,
-    NodeStates,
     Postings,
+    Terms,
     Uses,
 )
 
@@ -26,8 +27,10 @@ class MemoryReader:
     def __init__(self, state: State, namespaces: Sequence[Namespace]) -> None:
         self._numbers = state.numbers
         self._keys: dict[int, NodeId] | None = None
+        self._terms: list[tuple[Space, str]] = []
         self._by_number = {space.number: space for space in state.spaces.values()}
-        self._spaces = [state.spaces.get(name, Space(0)) for name in namespaces]
+        self.namespaces = tuple(name for name in namespaces if name in state.spaces)
+        self._spaces = [state.spaces[name] for name in self.namespaces]
 
     def handles(self, ids: Sequence[NodeId]) -> Ints:
         return np.array([self._numbers.get(key, -1) for key in ids], dtype=np.int64)
@@ -47,56 +50,85 @@ class MemoryReader:
         )
         numbers = np.array([row[:3] for row in rows], dtype=np.int64).reshape(-1, 3)
         states = np.array([row[3] for row in rows], dtype=EDGE_STATE)
-        return Neighbors(numbers[:, 0], numbers[:, 1], numbers[:, 2], states)
+        return Neighbors(numbers[:, 0], numbers[:, 1], numbers[:, 2], states, self.headers(handles))
 
-    def counters(self, handles: Ints) -> NodeStates:
+    def headers(self, handles: Ints) -> Headers:
         keys = self.ids(handles)
+        shape = (len(self._spaces), len(keys))
+        degrees = [space.degree(key) for space in self._spaces for key in keys]
         rows = [space.counters.get(key, BLANK) for space in self._spaces for key in keys]
-        return np.array(rows, dtype=NODE_STATE).reshape(len(self._spaces), len(keys))
-
-    def degrees(self, handles: Ints, exact_above: int) -> Ints:  # noqa: ARG002 - always exact
-        return np.array(
-            [
-                len(set().union(*(space.edges.get(key, ()) for space in self._spaces)))
-                for key in self.ids(handles)
-            ],
-            dtype=np.int64,
+        used, used_at, gone_at = np.array(rows, dtype=np.float64).reshape(-1, 3).T
+        return Headers(
+            np.array(degrees, dtype=np.int64).reshape(shape),
+            used.reshape(shape),
+            used_at.reshape(shape),
+            gone_at.reshape(shape),
         )
 
-    def postings(self, terms: Sequence[str]) -> list[Postings]:
-        return [self._postings(space, terms) for space in self._spaces]
+    def terms(self, terms: Sequence[str]) -> Terms:
+        handles = []
+        for space in self._spaces:
+            known = len(self._terms)
+            self._terms += [(space, term) for term in terms]
+            handles.append(
+                [
+                    known + place if term in space.by_term else -1
+                    for place, term in enumerate(terms, start=1)
+                ]
+            )
+        return Terms(
+            [len(space.episodes) for space in self._spaces],
+            handles,
+            [[len(space.by_term.get(term, ())) for term in terms] for space in self._spaces],
+        )
 
-    def _postings(self, space: Space, terms: Sequence[str]) -> Postings:
+    def postings(self, terms: Sequence[int]) -> Postings:
         rows = sorted(
-            (place, (space.number << _EPISODE_SHIFT) | episode, weight)
-            for place, term in enumerate(terms)
+            (place, _episode_handle(space, episode), weight)
+            for place, (space, term) in enumerate(map(self._term, terms))
             for episode, weight in space.by_term.get(term, {}).items()
         )
         return Postings(
-            len(space.episodes),
-            np.array([len(space.by_term.get(term, ())) for term in terms], dtype=np.int64),
             np.array([row[0] for row in rows], dtype=np.int64),
             np.array([row[1] for row in rows], dtype=np.int64),
             np.array([row[2] for row in rows], dtype=np.float64),
         )
 
+    def weights(self, episodes: Ints, terms: Sequence[int]) -> Floats:
+        found = np.zeros((len(episodes), len(terms)))
+        for column, (space, term) in enumerate(map(self._term, terms)):
+            standing = space.by_term.get(term, {})
+            for row, handle in enumerate(episodes.tolist()):
+                if handle >> _EPISODE_SHIFT == space.number:
+                    found[row, column] = standing.get(_episode_number(handle), 0.0)
+        return found
+
+    def _term(self, handle: int) -> tuple[Space, str]:
+        return self._terms[handle - 1] if handle > 0 else (Space(0), "")
+
     def uses(self, episodes: Ints) -> Uses:
-        query: list[str] = []
-        renewed_at: list[float] = []
-        rows: list[tuple[int, int, float, int]] = []
-        for place, handle in enumerate(episodes.tolist()):
+        found = Uses()
+        for handle in episodes.tolist():
             space = self._by_number.get(handle >> _EPISODE_SHIFT, Space(0))
-            episode = space.episodes.get(handle & ((1 << _EPISODE_SHIFT) - 1))
-            query.append(episode.query if episode else "")
-            renewed_at.append(episode.renewed_at if episode else 0.0)
-            for node, use in episode.used.items() if episode else ():
-                chunk = -1 if use.chunk is None else self._numbers[use.chunk]
-                rows.append((place, self._numbers[node], use.strength, chunk))
-        return Uses(
-            tuple(query),
-            np.array(renewed_at, dtype=np.float64),
-            np.array([row[0] for row in rows], dtype=np.int64),
-            np.array([row[1] for row in rows], dtype=np.int64),
-            np.array([row[2] for row in rows], dtype=np.float64),
-            np.array([row[3] for row in rows], dtype=np.int64),
-        )
+            episode = space.episodes.get(_episode_number(handle))
+            found.query.append(episode.query if episode else "")
+            found.renewed_at.append(episode.renewed_at if episode else 0.0)
+            found.nodes.append(
+                [
+                    (
+                        self._numbers[node],
+                        use.strength,
+                        -1 if use.chunk is None else self._numbers[use.chunk],
+                    )
+                    for node, use in (episode.used.items() if episode else ())
+                ]
+            )
+        return found
+
+
+def _episode_handle(space: Space, number: int) -> int:
+    return (space.number << _EPISODE_SHIFT) | number
+
+
+def _episode_number(handle: int) -> int:
+    return handle & ((1 << _EPISODE_SHIFT) - 1)

@@ -27,7 +27,7 @@ def file_of(path: Path, *, is_immutable: bool) -> tuple[int, ...] | None:
     An immutable connection sees nothing of what others write: to it that is another file.
     """
     try:
-        found = path.stat()
+        found = os.stat(path)  # noqa: PTH116 - half the time of path.stat()
     except OSError:
         return None
     if not is_immutable:

@@ -1,5 +1,6 @@
 """How edges, postings and uses lie in a row: sums over bytes and arrays, no I/O."""
 
+import struct
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
@@ -15,6 +16,7 @@ Records: TypeAlias = NDArray[Any]
 RECORD = np.dtype([("neighbor", "<u4"), ("state", EDGE_STATE)])
 POSTING = np.dtype([("episode", "<u4"), ("weight", "<f8")])
 USE = np.dtype([("node", "<i8"), ("strength", "<f8"), ("chunk", "<i8")])
+_USE = struct.Struct("<qdq")
 TERM = np.dtype([("term", "<i8"), ("weight", "<f8")])
 
 SEGMENT_RECORDS = 512
@@ -28,6 +30,8 @@ SEGMENTS = 1 << 12
 EPISODE_SHIFT = 32
 POSTING_SHIFT = 20
 EPISODES_A_ROW = 512
+FULL_POSTINGS = 320
+"""A row of so many postings, which fit on one page of 4 kB, gets no newer ones if it can."""
 
 _NAMESPACES = 1 << 20
 _NODES = 1 << 28
@@ -49,6 +53,17 @@ def unpack(blob: bytes | bytearray, kind: np.dtype[Any]) -> Records:
         msg = f"{len(blob)} bytes are no whole number of records of {kind.itemsize}"
         raise DamagedError(msg)
     return np.frombuffer(blob, dtype=kind)
+
+
+def uses_in(blob: bytes) -> list[tuple[int, float, int]]:
+    """Records of `USE` as values: there are few, and one by one they are quicker.
+
+    Raises:
+        DamagedError: The bytes were cut.
+    """
+    if len(blob) % _USE.size:
+        unpack(blob, USE)
+    return list(_USE.iter_unpack(blob))
 
 
 def _bounded(name: str, value: int, end: int) -> int:
@@ -85,7 +100,11 @@ def sequence_of(episode: int) -> int:
 
 
 def posting_id(term: int, sequence: int) -> int:
-    """The row that holds this episode's posting of a term."""
+    """The row that a term's postings from this episode on begin in.
+
+    An episode's posting lies in the last row up to this one that the term has; a new row begins
+    only behind a full one, so that a term of few episodes has few rows.
+    """
     return (_bounded("term", term, _TERMS) << POSTING_SHIFT) | (sequence // EPISODES_A_ROW)
 
 
@@ -93,6 +112,17 @@ def split(records: Records) -> list[Records]:
     """The records in as few parts as fit into segments, of about one size; at least one part."""
     parts = max(1, -(-len(records) // SEGMENT_RECORDS))
     return np.array_split(records, parts)
+
+
+def begins_new_row(blob: bytes, edits: Iterable[tuple[int, float | None]]) -> bool:
+    """Whether these postings stand better in a row of their own, behind this one."""
+    if len(blob) < FULL_POSTINGS * POSTING.itemsize:
+        return False
+    # Whoever looks for the newest of the full row must not be led to the new one.
+    newest = int(unpack(blob, POSTING)["episode"][-1]) // EPISODES_A_ROW
+    return all(
+        weight is not None and sequence // EPISODES_A_ROW > newest for sequence, weight in edits
+    )
 
 
 def revise(blob: bytes, edits: Iterable[tuple[int, float | None]]) -> bytes:

@@ -10,6 +10,7 @@ from synapse_retrievers.testing.store_probes import (
     PERSONAL,
     episode,
     keeping,
+    postings,
     seen,
     teach,
 )
@@ -40,7 +41,7 @@ class ForgettingPromises:
         ]
         with store.reading([PERSONAL]) as reader:
             assert reader.handles(["a"]).tolist() == [-1]
-            assert reader.postings(["x"])[0].document_frequency.tolist() == [1]
+            assert postings(reader, ["x"])[0].document_frequency == [1]
 
     def test_ids_are_forgotten_in_the_given_namespace_only(self, store: Store) -> None:
         teach(store, ["a", "b"])
@@ -62,8 +63,8 @@ class ForgettingPromises:
             assert reader.handles(["a", "c"]).tolist()[0] == -1
         teach(store, ["a", "b"], remembered=episode("new", y=1.0))
         with store.reading([PERSONAL]) as reader:
-            (found,) = reader.postings(["x", "y"])
-        assert (found.episodes, found.document_frequency.tolist()) == (1, [0, 1])
+            (found,) = postings(reader, ["x", "y"])
+        assert (found.episodes, found.document_frequency) == (1, [0, 1])
 
     def test_forget_before_takes_what_is_older(self, store: Store) -> None:
         teach(store, ["a", "b"], at=1.0, remembered=episode("old", ["a"], 1.0, x=1.0))

@@ -8,7 +8,9 @@ import pytest
 from synapse_retrievers.stores.base import Store
 from synapse_retrievers.testing.store_probes import (
     PERSONAL,
+    degrees,
     episode,
+    postings,
     seen,
     state,
     teach,
@@ -111,10 +113,9 @@ class UpdatePromises:
             edges = reader.neighbors(handles)
             assert reader.ids(edges.neighbor) == ["c"]
             assert edges.namespace.tolist() == [0]
-            assert reader.degrees(handles, 0).tolist() == [1]
-            found = reader.postings(["x"])
-            assert [part.episodes for part in found] == [0, 0]
-            assert [part.term.size for part in found] == [0, 0]
+            assert degrees(reader, ["a"]) == [1]
+            (found,) = postings(reader, ["x"])
+            assert (found.episodes, found.rows) == (0, [])
         assert [edge.namespace for edge in store.edges("shared")] == ["shared"]
         assert list(store.episodes("shared")) == []
 
@@ -134,5 +135,5 @@ class UpdatePromises:
         with store.batch():
             teach(store, ["a", "b"])
             with store.reading([PERSONAL]) as reader:
-                assert reader.degrees(reader.handles(["a"]), 0).tolist() == [1]
+                assert degrees(reader, ["a"]) == [1]
             assert len(list(store.edges())) == 1

@@ -7,12 +7,13 @@ import numpy as np
 from synapse_retrievers.stores.base import Store
 from synapse_retrievers.testing.store_probes import (
     PERSONAL,
+    degrees,
     teach,
 )
 from synapse_retrievers.testing.strategies import (
     ODD_IDS,
 )
-from synapse_retrievers.types import Changes, Episode, Stored, Use
+from synapse_retrievers.types import Changes, Episode, Stored, Terms, Use, Uses
 
 
 class ViewPromises:
@@ -25,7 +26,7 @@ class ViewPromises:
             writer.start()
             writer.join()
             teach(store, ["a", "d"])
-            assert reader.degrees(reader.handles(["a"]), 0).tolist() == [1]
+            assert degrees(reader, ["a"]) == [1]
         assert len(list(store.edges())) == 3
 
     def test_unknown_handles_are_empty(self, store: Store) -> None:
@@ -35,41 +36,43 @@ class ViewPromises:
             assert reader.handles(["a", "z"])[1] == -1
             assert reader.ids(nobody) == [""]
             assert reader.neighbors(nobody).sender.size == 0
-            assert reader.degrees(nobody, 0).tolist() == [0]
-            assert reader.counters(nobody)["used"].tolist() == [[0.0], [0.0]]
-            uses = reader.uses(nobody)
-            assert (uses.query, uses.renewed_at.tolist(), uses.node.size) == (("",), [0.0], 0)
+            assert reader.namespaces == (PERSONAL,)
+            headers = reader.headers(nobody)
+            assert (headers.degree.tolist(), headers.used.tolist()) == ([[0]], [[0.0]])
+            assert np.isnan(headers.gone_at).all()
+            assert reader.uses(nobody) == Uses([""], [0.0], [[]])
+            assert reader.terms(["x"]).handle == [[-1]]
+            assert reader.postings([-1]).episode.size == 0
+            assert reader.weights(nobody, [-1]).tolist() == [[0.0]]
 
     def test_a_view_of_nothing_is_empty(self, store: Store) -> None:
         none = np.zeros(0, dtype=np.int64)
         with store.reading([]) as reader:
-            assert reader.postings(["x"]) == []
+            assert reader.namespaces == ()
+            assert reader.handles(["a"]).tolist() == [-1]
+            assert reader.terms(["x"]) == Terms([], [], [])
             assert reader.neighbors(none).sender.size == 0
+        teach(store, ["a", "b"])
         with store.reading([PERSONAL]) as reader:
             assert reader.handles([]).size == 0
             assert reader.ids(none) == []
-            assert reader.degrees(none, 0).size == 0
-            assert reader.counters(none).shape == (1, 0)
-            assert reader.postings([])[0].document_frequency.size == 0
-            assert reader.uses(none).query == ()
+            assert reader.headers(none).degree.shape == (1, 0)
+            assert reader.terms([]) == Terms([0], [[]], [[]])
+            assert reader.postings([]).term.size == 0
+            assert reader.weights(none, []).shape == (0, 0)
+            assert reader.uses(none) == Uses()
 
-    def test_degrees_of_the_union_are_exact_above_the_limit(self, store: Store) -> None:
-        teach(store, ["a", "b", "c"])
-        teach(store, ["a", "c", "d"], namespace="shared")
-        with store.reading([PERSONAL, "shared"]) as reader:
-            handles = reader.handles(["a", "b", "c", "d"])
-            assert reader.degrees(handles, 0).tolist() == [3, 2, 3, 2]
-            rough = reader.degrees(handles, 4).tolist()
-            assert rough[1::2] == [2, 2]
-            assert set(rough[::2]) <= {3, 4}
-
-    def test_counters_stand_by_namespace_and_node(self, store: Store) -> None:
+    def test_headers_stand_by_namespace_and_node(self, store: Store) -> None:
         teach(store, ["a", "b"], at=3.0)
         teach(store, ["a", "c"], at=4.0, namespace="shared")
-        with store.reading(["shared", PERSONAL]) as reader:
-            counters = reader.counters(reader.handles(["b", "a"]))
-        assert counters["used"].tolist() == [[0.0, 1.0], [1.0, 1.0]]
-        assert counters["used_at"].tolist() == [[0.0, 4.0], [3.0, 3.0]]
+        store.mark_gone("shared", ["a"], 9.0)
+        with store.reading(["shared", "nowhere", PERSONAL]) as reader:
+            assert reader.namespaces == ("shared", PERSONAL)
+            headers = reader.headers(reader.handles(["b", "a"]))
+        assert headers.degree.tolist() == [[0, 1], [1, 1]]
+        assert headers.used.tolist() == [[0.0, 1.0], [1.0, 1.0]]
+        assert headers.used_at.tolist() == [[0.0, 4.0], [3.0, 3.0]]
+        assert np.isnan(headers.gone_at).tolist() == [[True, False], [True, True]]
 
 
 class NodePromises:
@@ -87,7 +90,7 @@ class NodePromises:
             handles = reader.handles(ODD_IDS)
             assert reader.ids(handles) == list(ODD_IDS)
             assert len(set(handles.tolist())) == len(ODD_IDS)
-            assert reader.postings([ODD_IDS[0]])[0].document_frequency.tolist() == [1]
+            assert reader.terms([ODD_IDS[0]]).document_frequency == [[1]]
         assert [found.query for found in store.episodes()] == list(ODD_IDS[:4])
 
     def test_a_hub_of_any_degree_is_whole(self, store: Store) -> None:
@@ -107,7 +110,7 @@ class NodePromises:
         with store.reading([PERSONAL]) as reader:
             handles = reader.handles(["hub"])
             edges = reader.neighbors(handles)
-            assert reader.degrees(handles, 0).tolist() == [count]
+            assert degrees(reader, ["hub"]) == [count]
             assert (np.diff(edges.neighbor) > 0).all()
             counts = dict(
                 zip(reader.ids(edges.neighbor), edges.state["activations"].tolist(), strict=True)

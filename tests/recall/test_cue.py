@@ -2,6 +2,8 @@
 
 import math
 from collections import Counter
+from dataclasses import dataclass
+from random import Random
 
 import numpy as np
 import pytest
@@ -9,7 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synapse_retrievers.params import RecallParams
-from synapse_retrievers.recall.cue import confidence, cue, query_terms, similar
+from synapse_retrievers.recall import cue as cue_module
+from synapse_retrievers.recall.cue import (
+    confidence,
+    cue,
+    least_likeness,
+    query_terms,
+    similar,
+)
+from synapse_retrievers.recall.energy import tell
 from synapse_retrievers.stores.memory import MemoryStore
 from synapse_retrievers.types import Changes, Episode, Use
 
@@ -75,33 +85,63 @@ def stored(episodes):
     return store
 
 
-def told(query, episodes, params=None):
-    """(W, node -> cue, queries that speak) as the code sees it."""
-    spoken, uses, names = spoken_for(query, episodes, params or RecallParams())
-    energy = Counter()
-    for row, gain in zip(spoken.use.tolist(), spoken.energy.tolist(), strict=True):
-        energy[names[row]] += gain
-    speaks = [uses.query[place] for place in spoken.speaking.tolist()]
-    return spoken.weight, dict(energy), speaks
+@dataclass
+class Index:
+    """One namespace's terms, and how much was read of them."""
+
+    reader: object
+    episodes: int
+    document_frequency: list
+    handle: list
+    read: int = 0
+    looked_up: int = 0
+
+    @classmethod
+    def of(cls, reader, terms):
+        known = reader.terms(list(terms))
+        if not known.episodes:
+            return cls(reader, 0, [0] * len(terms), [-1] * len(terms))
+        return cls(reader, known.episodes[0], known.document_frequency[0], known.handle[0])
+
+    def postings(self, places):
+        rows = self.reader.postings([self.handle[place] for place in places])
+        self.read += len(rows.term)
+        return rows
+
+    def weights(self, episodes, places):
+        self.looked_up += len(episodes)
+        return self.reader.weights(episodes, [self.handle[place] for place in places])
 
 
-def spoken_for(query, episodes, params):
+def heard(query, episodes, params=None):
+    """(cue, its support by node, its gains by node)"""
+    params = params or RecallParams()
     terms = query_terms(query)
     with stored(episodes).reading([PERSONAL]) as reader:
-        (postings,) = reader.postings(tuple(terms))
-        found = similar(terms, postings, params)
-        uses = reader.uses(found.episode)
-        spoken = cue(found, uses, params)
-        return spoken, uses, reader.ids(uses.node)
+        found = similar(terms, Index.of(reader, terms), params)
+        spoken = cue(found, reader.uses(found.episode), params)
+        told = tell([spoken], [1.0], params)
+        gains = {
+            node: sum(one.gain for one in said)
+            for node, said in told.of(told.support, params).items()
+        }
+        name = dict(zip(told.support, reader.ids(np.array([*told.support], int)), strict=True))
+    return (
+        spoken,
+        {name[node]: value for node, value in told.support.items()},
+        {name[node]: value for node, value in gains.items()},
+    )
+
+
+def told(query, episodes, params=None):
+    """(W, node -> cue, queries that speak) as the code sees it."""
+    spoken, _, gains = heard(query, episodes, params)
+    return spoken.weight, gains, [spoken.uses.query[one.row] for one in spoken.speakers]
 
 
 def support(query, episodes, params=None):
     """Node -> support."""
-    spoken, _, names = spoken_for(query, episodes, params or RecallParams())
-    total = Counter()
-    for row, gain in zip(spoken.use.tolist(), spoken.support.tolist(), strict=True):
-        total[names[row]] += gain
-    return dict(total)
+    return heard(query, episodes, params)[1]
 
 
 def test_the_worked_example():
@@ -155,21 +195,23 @@ def test_many_weak_resemblances_do_not_outweigh_a_strong_one():
 
 def test_a_node_comes_in_by_one_past_question_that_is_like_this_one_or_by_several_together():
     params = RecallParams(displace_similarity=0.5)
-    sums = np.array([0.0, 0.4999**2, 0.5**2, 0.4**2, 2 * 0.4**2])
+    sums = [0.0, 0.4999**2, 0.5**2, 0.4**2, 2 * 0.4**2]
     sure = [0.0, 0.4999 / 0.5, 1.0, 0.8, 1.0]
-    assert confidence(sums, 10, params).tolist() == pytest.approx(sure)
-    assert confidence(sums, 10, RecallParams(displace_similarity=0.0)).tolist() == [1.0] * 5
+    assert [confidence(one, 0.5, params) for one in sums] == pytest.approx(sure)
+    assert [confidence(one, 0.0, params) for one in sums] == [1.0] * 5
+    assert least_likeness(10, RecallParams(displace_similarity=0.0)) == 0.0
     cubed = RecallParams(displace_similarity=0.5, cue_power=3.0)
-    assert confidence(np.array([0.25**3]), 10, cubed).tolist() == pytest.approx([0.5])
+    assert confidence(0.25**3, 0.5, cubed) == pytest.approx(0.5)
 
 
 def test_the_more_episodes_there_are_the_liker_one_must_be():
     params = RecallParams(displace_similarity=0.4, crowd_from=100, crowd_growth=0.5)
     for episodes, least in ((1, 0.4), (100, 0.4), (1_000, 0.6), (10_000, 0.8), (10**9, 1.0)):
-        sums = np.array([least**2 / 4, (least - 1e-9) ** 2, least**2])
-        found = confidence(sums, episodes, params)
-        assert found.tolist() == pytest.approx([0.5, 1.0, 1.0], abs=1e-6)
-        assert (found == 1.0).tolist() == [False, False, True]
+        asked = least_likeness(episodes, params)
+        sums = [least**2 / 4, (least - 1e-9) ** 2, least**2]
+        found = [confidence(one, asked, params) for one in sums]
+        assert found == pytest.approx([0.5, 1.0, 1.0], abs=1e-6)
+        assert [one == 1.0 for one in found] == [False, False, True]
 
 
 def crowd(count, common):
@@ -263,7 +305,7 @@ def test_the_cue_is_as_by_brute_force_in_any_order_of_learning(
 def test_similarity_lies_in_zero_to_one(query, rows):
     terms = query_terms(query)
     with stored(rows).reading([PERSONAL]) as reader:
-        found = similar(terms, reader.postings(tuple(terms))[0], RecallParams())
+        found = similar(terms, Index.of(reader, terms), RecallParams())
     assert np.all((found.similarity > 0) & (found.similarity <= 1))
     assert np.all(np.diff(found.similarity) <= 0)
 
@@ -276,10 +318,42 @@ def test_what_used_only_what_this_run_has_used_is_silent():
     ]
     terms = query_terms(["a", "b"])
     with stored(episodes).reading([PERSONAL]) as reader:
-        found = similar(terms, reader.postings(tuple(terms))[0], params)
+        found = similar(terms, Index.of(reader, terms), params)
         uses = reader.uses(found.episode)
-        heard = cue(found, uses, params, reader.handles(["x"]))
-        assert [uses.query[place] for place in heard.speaking] == ["a c"]
-        assert len(cue(found, uses, params).speaking) == 2
-        assert found.of == heard.of == 2
-        assert heard.weight == pytest.approx(found.similarity[1] ** 2)
+        once = cue(found, uses, params, set(reader.handles(["x"]).tolist()))
+        assert [uses.query[one.row] for one in once.speakers] == ["a c"]
+        assert len(cue(found, uses, params).speakers) == 2
+        assert found.of == once.of == 2
+        assert once.weight == pytest.approx(found.similarity[1] ** 2)
+
+
+def skewed(count, seed):
+    """Episodes whose words are drawn with chances of about 1 / rank."""
+    random = Random(seed)
+    ranks = [f"w{int(40 * random.random() ** 3)}" for _ in range(count * 5)]
+    return [
+        (f"q{n:04}", ranks[5 * n : 5 * n + 5], {f"n{n % 7}": 1.0}, float(n)) for n in range(count)
+    ]
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 40, 10**6])
+@pytest.mark.parametrize("lookup", [0, 1, 10**6])
+@pytest.mark.parametrize("dense", [0, 16])
+def test_stopping_early_finds_what_reading_everything_does(monkeypatch, at_once, lookup, dense):
+    monkeypatch.setattr(cue_module, "_AT_ONCE", at_once)
+    monkeypatch.setattr(cue_module, "_LOOKUP", lookup)
+    monkeypatch.setattr(cue_module, "_DENSE", dense)
+    episodes, stopped = skewed(300, seed=5), 0
+    with stored(episodes).reading([PERSONAL]) as reader:
+        for place, words in enumerate(skewed(40, seed=6)):
+            params = RecallParams(cue_episodes=1 + place % 5)
+            terms = query_terms(words[1] + ["w39", "never"][: place % 3])
+            index = Index.of(reader, terms)
+            found = similar(terms, index, params)
+            monkeypatch.setattr(cue_module, "_AT_ONCE", 10**6)
+            whole = similar(terms, Index.of(reader, terms), params)
+            monkeypatch.setattr(cue_module, "_AT_ONCE", at_once)
+            assert found.episode.tolist() == whole.episode.tolist()
+            assert found.similarity.tolist() == pytest.approx(whole.similarity.tolist(), abs=1e-12)
+            stopped += index.looked_up > 0
+    assert (stopped > 0) is (at_once <= 40 and lookup < 2)

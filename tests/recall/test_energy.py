@@ -1,5 +1,6 @@
 """All energy of a node: shares, bounds, namespaces."""
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -8,21 +9,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synapse_retrievers.params import RecallParams
-from synapse_retrievers.recall.cue import Cue
-from synapse_retrievers.recall.energy import energize, energy_of
-from synapse_retrievers.recall.spread import Spread
+from synapse_retrievers.recall.cue import Cue, Speaker
+from synapse_retrievers.recall.energy import bounds, energize, energy_of, tell
+from synapse_retrievers.recall.graph import Spread
 from synapse_retrievers.types import Uses
 
 
-def cue_of(gains, weight, sure=1.0):
-    """A cue in which each (node, gain) is one use of one episode, with support enough or less."""
+def cue_of(gains, weight, sure=1.0, of=0):
+    """A cue in which each (node, gain) is one use by an episode of its own, of that support."""
+    speakers, nodes = [], []
+    for row, (node, gain) in enumerate(gains):
+        # One speaker a use: its weight is the support, and its share of that the gain.
+        speakers.append(Speaker(row, 1.0, gain))
+        nodes.append([(node, 1.0, -1)])
     count = len(gains)
-    nodes = np.array([node for node, _ in gains], np.int64)
-    uses = Uses(("q",), np.zeros(1), np.zeros(count, np.int64), nodes, np.ones(count), nodes)
-    energy = np.array([gain for _, gain in gains], float)
-    one = np.zeros(1, np.int64)
-    support = np.where(energy > 0, (0.33 * sure) ** 2, 0.0)
-    return Cue(weight, one, np.ones(1), np.arange(count), energy, support), uses
+    uses = Uses(["q"] * count, [0.0] * count, nodes)
+    return Cue(speakers, uses, weight, of), [(node, (0.33 * sure) ** 2) for node, g in gains if g]
+
+
+def told_of(cues, factors, params):
+    """What `tell` says, but for the support, which is as the test wants it."""
+    told = tell([cue for cue, _ in cues], factors, params)
+    support = Counter()
+    for factor, (_, supports) in zip(factors, cues, strict=False):
+        for node, value in supports:
+            support[node] += factor * value
+    return replace(told, support=support)
 
 
 def spread_of(rows):
@@ -31,10 +43,19 @@ def spread_of(rows):
     return Spread(space, node, np.array(columns[2], float), ())
 
 
+NODES = range(12)
+
+
 def energies(spread, cues, factors, params=None):
-    found = energize(spread, cues, np.array(factors), params or RecallParams())
-    assert found.node.tolist() == sorted(set(found.node.tolist()))
-    return dict(zip(found.node.tolist(), found.energy.tolist(), strict=True))
+    params = params or RecallParams()
+    told = told_of(cues, factors, params)
+    return energize(spread, told, told.of(NODES, params), factors, NODES, params)
+
+
+def confidences(cues, factors, params=None):
+    params = params or RecallParams()
+    told = told_of(cues, factors, params)
+    return {node: told.confidence(node, params) for node in told.support}
 
 
 def test_three_times_the_cue_over_its_weight_and_a_fifth_plus_the_spread():
@@ -67,18 +88,16 @@ def test_the_paper_has_no_bound():
 
 
 def test_one_weak_resemblance_is_no_certainty():
-    weak = energy_of(np.zeros(1), np.array([0.02]), 0.02, RecallParams())
-    strong = energy_of(np.zeros(1), np.array([1.0]), 1.0, RecallParams())
-    assert weak[0] == pytest.approx(3 * 0.02 / 0.22)
-    assert strong[0] == 1.0
+    assert energy_of(0.0, 0.02, 0.02, RecallParams()) == pytest.approx(3 * 0.02 / 0.22)
+    assert energy_of(0.0, 1.0, 1.0, RecallParams()) == 1.0
 
 
 def test_confidence_weighs_the_cue_and_not_the_spread():
     told = [cue_of([(7, 0.3), (8, 0.3)], 2.8, sure=0.5)]
-    found = energize(spread_of([(0, 8, 0.4), (0, 9, 0.4)]), told, np.ones(1), RecallParams())
-    assert found.node.tolist() == [7, 8, 9]
-    assert found.energy.tolist() == pytest.approx([0.5 * 0.3, 0.5 * 0.3 + 0.4, 0.4])
-    assert found.confidence.tolist() == pytest.approx([0.5, 0.5, 0.0])
+    spread = spread_of([(0, 8, 0.4), (0, 9, 0.4)])
+    expected = {7: 0.5 * 0.3, 8: 0.5 * 0.3 + 0.4, 9: 0.4}
+    assert energies(spread, told, [1.0]) == pytest.approx(expected)
+    assert confidences(told, [1.0]) == pytest.approx({7: 0.5, 8: 0.5})
 
 
 def test_support_adds_up_over_episodes_and_namespaces():
@@ -86,14 +105,40 @@ def test_support_adds_up_over_episodes_and_namespaces():
         cue_of([(7, 0.1), (7, 0.1), (8, 0.1)], 1.0, sure=0.6),
         cue_of([(7, 0.1)], 1.0, sure=0.6),
     ]
-    found = energize(None, told, np.array([1.0, 0.5]), RecallParams())
-    assert found.confidence.tolist() == pytest.approx([0.6 * 2.5**0.5, 0.6])
+    expected = {7: 0.6 * 2.5**0.5, 8: 0.6}
+    assert confidences(told, [1.0, 0.5]) == pytest.approx(expected)
+
+
+def test_support_is_what_the_speakers_weigh_by_how_much_a_use_counts():
+    uses = Uses(["q", "r"], [0.0, 0.0], [[(7, 0.1, -1), (8, 2.0, 5)], [(7, 0.4, -1), (9, 0.0, -1)]])
+    cue = Cue([Speaker(0, 0.5, 0.25), Speaker(1, 0.3, 0.09)], uses, 0.34, 2)
+    told = tell([cue], [0.5], RecallParams())
+    assert told.support == pytest.approx({7: 0.5 * (0.25 / 4 + 0.09), 8: 0.5 * 0.25})
+    said = told.of({7, 8, 9}, RecallParams())
+    assert {node: [(one.gain, one.chunk) for one in found] for node, found in said.items()} == {
+        7: [(0.25 / 4 / 2**0.5, -1), (0.09 / 2**0.5, -1)],
+        8: [(0.25 / 2**0.5, 5)],
+    }
 
 
 def test_the_crowd_is_counted_over_all_namespaces():
-    one = [(replace(cue, of=5_000), uses) for cue, uses in [cue_of([(7, 0.1)], 1.0)] * 2]
-    found = energize(None, one, np.array([0.5, 0.5]), RecallParams())
-    assert found.confidence.tolist() == pytest.approx([1 / 1.45])
+    cues = [cue_of([(7, 0.1)], 1.0, of=5_000)] * 2
+    assert confidences(cues, [0.5, 0.5]) == pytest.approx({7: 1 / 1.45})
+
+
+def test_only_the_sure_ones_may_come_in():
+    told = [cue_of([(7, 0.1)], 1.0, sure=0.999), cue_of([(8, 0.1)], 1.0)]
+    assert told_of(told, [1.0, 1.0], RecallParams()).sure(RecallParams()) == [8]
+
+
+def test_what_arrives_is_a_bound_for_what_is_read_out():
+    spread = spread_of([(0, 7, 0.4), (1, 7, 0.9), (1, 8, 0.2)])
+    node, bound = bounds(spread, np.array([1.0, 0.5]), RecallParams(spread_weight=2.0))
+    assert dict(zip(node.tolist(), bound.tolist(), strict=True)) == pytest.approx({7: 1.3, 8: 0.2})
+    merged = RecallParams(kernel="paper", spread_weight=2.0)
+    node, bound = bounds(spread_of([(0, 7, 0.9)]), np.array([1.0, 0.5]), merged)
+    assert (node.tolist(), bound.tolist()) == ([7], [1.8])
+    assert bounds(None, np.ones(1), RecallParams())[0].size == 0
 
 
 rows = st.dictionaries(

@@ -10,7 +10,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synapse_retrievers.params import RecallParams
-from synapse_retrievers.recall.spread import Frontier, hub_factor, spread
+from synapse_retrievers.recall.graph import hub_factor
+from synapse_retrievers.recall.spread import read_out, spread
+
+
+@dataclass
+class Rows:
+    namespace: np.ndarray
+    sender: np.ndarray
+    neighbor: np.ndarray
+    weight: np.ndarray
+    co: np.ndarray
+    used: np.ndarray
+    activated_at: np.ndarray
+
+    def of(self, rows):
+        return Rows(*(column[rows] for column in vars(self).values()))
 
 
 @dataclass
@@ -30,7 +45,7 @@ class Drawn:
         )
         columns = list(zip(*rows, strict=True)) or [()] * 7
         kinds = [np.int64] * 3 + [np.float64] * 4
-        return Frontier(*(np.array(c, dtype=k) for c, k in zip(columns, kinds, strict=True)))
+        return Rows(*(np.array(c, dtype=k) for c, k in zip(columns, kinds, strict=True)))
 
     def degrees(self, nodes, exact_above):
         return np.array([len(neighbors(self.edges, node)) for node in nodes.tolist()], np.int64)
@@ -96,7 +111,7 @@ def relayed_by_hand(seeds, graph, params):
 
 def energies(seeds, graph, params):
     nodes, values = np.fromiter(seeds, np.int64), np.fromiter(seeds.values(), float)
-    found = spread(nodes, values, graph, params)
+    found = read_out(spread(nodes, values, graph, params), graph, params)
     keys = list(zip(found.namespace.tolist(), found.node.tolist(), strict=True))
     assert len(keys) == len(set(keys)), "one row a namespace and node"
     return dict(zip(keys, found.energy.tolist(), strict=True))
@@ -245,3 +260,52 @@ def test_the_hops_tell_which_edges_carried_what(kernel):
     ]
     second = [] if kernel == "conditional" else [(2, 3, 0.18)]
     assert told == [(1, 2, 0.5 if kernel == "conditional" else 0.6), *second]
+
+
+@given(
+    graphs(),
+    starts,
+    st.sampled_from(["conditional", "hub", "paper"]),
+    st.sets(nodes, max_size=4),
+    st.sampled_from([1, 50]),
+)
+def test_asking_about_some_nodes_gives_them_what_asking_about_all_does(
+    graph, seeds, kernel, asked, most
+):
+    params = RecallParams(kernel=kernel, hub_degree=most)
+    starting, values = np.fromiter(seeds, np.int64), np.fromiter(seeds.values(), float)
+    of = np.array(sorted(asked - seeds.keys()), np.int64)
+    some = read_out(spread(starting, values, graph, params, of), graph, params)
+    whole = spread(starting, values, graph, params)
+    for found in (some, read_out(whole, graph, params, of)):
+        told = dict(
+            zip(
+                zip(found.namespace.tolist(), found.node.tolist(), strict=True),
+                found.energy.tolist(),
+                strict=True,
+            )
+        )
+        expected = energies(seeds, graph, params)
+        assert told == pytest.approx(
+            {key: energy for key, energy in expected.items() if key[1] in of}, rel=1e-12
+        )
+
+
+@pytest.mark.parametrize("kernel", ["hub", "paper"])
+def test_a_budget_reads_the_senders_with_most_energy_after_damping(kernel):
+    fan = [(2, other, 1.0, 0.0) for other in range(100, 298)]
+    graph = alone([(1, 2, 0.9, 0.0), (1, 3, 0.8, 0.0), (3, 4, 1.0, 0.0), *fan])
+    whole = energies({1: 1.0}, graph, RecallParams(kernel=kernel, edge_budget=10_000))
+    assert whole == energies({1: 1.0}, graph, RecallParams(kernel=kernel))
+    params = RecallParams(kernel=kernel, edge_budget=2)
+    # Node 2 has more energy, but a hub of 199 neighbors is worth half of it.
+    found = spread(np.array([1]), np.ones(1), graph, params)
+    assert found.node.tolist() == [2, 3, 4]
+    assert found.skipped == 199
+    assert energies({1: 1.0}, graph, params)[0, 4] == pytest.approx(0.6 * 0.8 * 0.6)
+
+
+def test_the_first_sender_is_read_whatever_the_budget():
+    graph = alone([(1, node, 1.0, 0.0) for node in range(2, 9)])
+    found = energies({1: 1.0}, graph, RecallParams(kernel="hub", edge_budget=1, hops=1))
+    assert len(found) == 7

@@ -16,6 +16,7 @@ import pytest
 
 from synapse_retrievers.errors import StoreError
 from synapse_retrievers.stores.sqlite import SQLiteStore
+from synapse_retrievers.testing.store_probes import postings
 from synapse_retrievers.testing.strategies import teaching
 from synapse_retrievers.types import Episode, Use
 
@@ -58,7 +59,7 @@ def check(path):
                 found.sender, reader.ids(found.neighbor), found.state.tolist(), strict=True
             )
         }
-        (postings,) = reader.postings(["x"])
+        (standing,) = postings(reader, ["x"])
     assert len(directed) == 2 * len(edges)
     assert all(directed[b, a] == state for (a, b), state in directed.items())
     degrees = np.unique([a for a, _ in directed], return_counts=True)
@@ -67,7 +68,7 @@ def check(path):
     )
     count = edges["a", "b"].activations
     assert nodes["a"].used == nodes["b"].used == count
-    assert postings.episodes == postings.document_frequency[0] == postings.term.size == count
+    assert standing.episodes == standing.document_frequency[0] == len(standing.rows) == count
     queries = {episode.query for episode in store.episodes()}
     store.close()
     return count, queries

@@ -34,6 +34,7 @@ class TestSmallRows(StoreConformance):
     def store(self, tmp_path, monkeypatch):
         monkeypatch.setattr(packed, "SEGMENT_RECORDS", 3)
         monkeypatch.setattr(packed, "EPISODES_A_ROW", 2)
+        monkeypatch.setattr(packed, "FULL_POSTINGS", 2)
         monkeypatch.setattr(episodes, "TEXTS_A_STATEMENT", 2)
         monkeypatch.setattr(sqlite_slices, "_NODES_A_SLICE", 2)
         monkeypatch.setattr(sqlite_slices, "_EDGES_A_SLICE", 3)
